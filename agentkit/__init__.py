@@ -1,0 +1,1 @@
+"""A small agent runtime whose agents learn from hindsight."""

@@ -1,0 +1,112 @@
+"""What recall needs of each memory, as the store hands it over: numbers, vectors, term counts."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from agentkit.records.memory import MemoryStatus, MemoryType, Tag
+
+Float32Array = npt.NDArray[np.float32]
+KeyKind = Literal["content", "cue"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TermCounts:
+    """Terms of one text, hashed, so that a cold scope loads without tokenising.
+
+    Attributes:
+        terms: shape (n,), uint64, ascending and unique: 64-bit hashes of the terms.
+        counts: shape (n,), uint16: how often each term occurs, at least 1.
+        length: Number of terms with repeats.
+    """
+
+    terms: npt.NDArray[np.uint64]
+    counts: npt.NDArray[np.uint16]
+    length: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KeyEntry:
+    """One key by which a memory is found.
+
+    Attributes:
+        key_id: `memory_id` and ordinal, as `{memory_id}:{ordinal}`.
+        kind: `content` or `cue`.
+        terms: Its term counts.
+        vector: shape (dim,), float32, L2-normalised, or None while it has no embedding.
+    """
+
+    key_id: str
+    kind: KeyKind
+    terms: TermCounts
+    vector: Float32Array | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MemoryEntry:
+    """One memory as the recall index sees it. Times are seconds since 1970 UTC, NaN if unset.
+
+    Attributes:
+        memory_id: The memory.
+        agent_id: Agent it belongs to, or None for all agents of the user.
+        memory_type: Type.
+        status: Status.
+        tags: Sorted tags.
+        confidence: In (0, 1).
+        trust: In (0, 1].
+        permanent: No decay.
+        demoted: Lessons were extracted.
+        used_count: Confirmed uses.
+        recalled_count: Recalls.
+        created_s: When it was learnt or happened.
+        edited_s: Last change of content.
+        used_s: Last confirmed use.
+        recalled_s: Last recall.
+        verified_s: Last verification.
+        valid_from_s: Not true before.
+        valid_to_s: Not visible after.
+        episode_id: Episode, or None.
+        position: Order among the memories of one episode, or -1: neighbours lend score.
+        keys: At least one; the content comes first.
+    """
+
+    memory_id: str
+    agent_id: str | None
+    memory_type: MemoryType
+    status: MemoryStatus
+    tags: tuple[Tag, ...]
+    confidence: float
+    trust: float
+    permanent: bool
+    demoted: bool
+    used_count: int
+    recalled_count: int
+    created_s: float
+    edited_s: float
+    used_s: float
+    recalled_s: float
+    verified_s: float
+    valid_from_s: float
+    valid_to_s: float
+    episode_id: str | None
+    position: int
+    keys: tuple[KeyEntry, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ScopeChanges:
+    """What changed in the memories of one user since a revision.
+
+    Attributes:
+        revision: Revision that the answer brings the reader to.
+        complete: True when this is everything, so what the reader holds must be dropped first.
+        entries: New and changed memories that some recall could return, by memory id.
+        removed: Ids that no recall may return any more (forgotten, superseded, purged ...).
+    """
+
+    revision: int
+    complete: bool
+    entries: tuple[MemoryEntry, ...] = ()
+    removed: tuple[str, ...] = ()
