@@ -1,0 +1,113 @@
+"""Where things are kept and who does the work: `agentkit.yaml` and `AGENTKIT_*`."""
+
+import difflib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+
+from agentkit.errors import ConfigError
+from agentkit.policy.loader import describe, load_yaml, nearest
+
+SETTINGS_FILE = "agentkit.yaml"
+ENV_PREFIX = "AGENTKIT_"
+# An environment variable nearer than this to a known one is taken for a misspelling of it.
+_MISSPELT = 0.85
+
+
+class Settings(BaseModel):
+    """The settings of one project. An argument beats the environment, that beats the file.
+
+    Attributes:
+        model: Model string of pydantic-ai for chatting and reflecting, or None for no model.
+        embedder: `local` (bundled, English and Chinese), `minilm`, or an embedder string of
+            pydantic-ai such as `openai:text-embedding-3-small`.
+        database_url: SQLAlchemy URL, or None for an SQLite file in the state folder.
+        state_dir: Folder of everything that is written; a relative one is in the project.
+        index: `chroma`, or `none` to score from SQL alone.
+        worker: Who reflects: `inline` (beside your runs) or `external` (`agentkit worker`).
+        language: Language of prompts and lessons; `auto` follows the user.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    model: str | None = None
+    embedder: str = "local"
+    database_url: str | None = None
+    state_dir: str = ".agentkit"
+    index: Literal["chroma", "none"] = "chroma"
+    worker: Literal["inline", "external"] = "inline"
+    language: Literal["auto", "en", "zh"] = "auto"
+
+    @model_validator(mode="after")
+    def _nothing_blank(self) -> Self:
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if isinstance(value, str) and not value.strip():
+                raise ValueError(f"{name} is blank; give a value or leave the key out")
+        return self
+
+    def state_path(self, root: Path) -> Path:
+        """Return the state folder of a project.
+
+        Args:
+            root: Folder of the project.
+        """
+        return root / Path(self.state_dir).expanduser()
+
+
+def load_settings(root: Path | None, **overrides: object) -> Settings:
+    """Return the settings of a project.
+
+    Args:
+        root: Folder that may hold `agentkit.yaml`, or None to look at the environment alone.
+        **overrides: Values that beat everything else, by the names of `Settings`; None is a
+            value like any other, so leave out what is not given.
+
+    Raises:
+        ConfigError: For an unknown key or a value of the wrong form, naming file and line, or
+            the environment variable; also for an `AGENTKIT_*` name that looks misspelt.
+    """
+    values: dict[str, object] = {}
+    if root is not None and (root / SETTINGS_FILE).is_file():
+        values.update(_set_in(load_yaml(root / SETTINGS_FILE, Settings)))
+    values.update(_from_environment(os.environ))
+    values.update(overrides)
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        name = str(problem["loc"][0]) if problem["loc"] else ""
+        if problem["type"] == "extra_forbidden":
+            said = f"unknown setting{nearest(name, sorted(Settings.model_fields))}"
+            raise ConfigError(said, key=name) from error
+        raise ConfigError(describe(problem), key=name or None) from error
+
+
+def _set_in(settings: Settings) -> dict[str, object]:
+    return {name: getattr(settings, name) for name in settings.model_fields_set}
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
+    """Read `AGENTKIT_*`: blank is unset, `null` is None; nearly right names are refused."""
+    known = {f"{ENV_PREFIX}{name}".upper(): name for name in Settings.model_fields}
+    values: dict[str, object] = {}
+    for variable, text in environ.items():
+        if not variable.startswith(ENV_PREFIX):
+            continue
+        if variable in known:
+            if text.strip():
+                values[known[variable]] = None if text == "null" else text
+            continue
+        near = difflib.get_close_matches(variable, list(known), n=1, cutoff=_MISSPELT)
+        if near:
+            raise ConfigError(f"unknown variable; did you mean {near[0]!r}?", key=variable)
+    try:
+        Settings.model_validate(values)
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        names = [str(piece).upper() for piece in problem["loc"][:1]]
+        raise ConfigError(describe(problem), key=ENV_PREFIX + "".join(names)) from error
+    return values
