@@ -152,13 +152,21 @@ class ReflectionError(AgentkitError):
 
     Attributes:
         retryable: True when the model may answer later (rate limit, timeout, cut JSON).
+        unusable: True when the model did answer, but nothing like what it was asked for: asking
+            in another way may help at once, waiting does not.
         retry_after_s: Seconds the provider asked to wait, or None.
     """
 
     def __init__(
-        self, problem: str, *, retryable: bool = True, retry_after_s: float | None = None
+        self,
+        problem: str,
+        *,
+        retryable: bool = True,
+        unusable: bool = False,
+        retry_after_s: float | None = None,
     ) -> None:
         """Carry whether and when to try again."""
         self.retryable = retryable
+        self.unusable = unusable
         self.retry_after_s = retry_after_s
         super().__init__(problem)

@@ -1,6 +1,6 @@
 """Frozen values that rooms pass to each other. They hold no behaviour beyond their own form."""
 
-from agentkit.records.belief import Belief
+from agentkit.records.belief import LEAST_CONFIDENCE, MOST_CONFIDENCE, Belief
 from agentkit.records.columns import (
     Float32Array,
     KeyEntry,
@@ -34,6 +34,7 @@ from agentkit.records.recall import (
     IntentTag,
     Normalisers,
     Query,
+    QuerySignals,
     RecallResult,
     Retrieval,
     TagOrigin,
@@ -75,8 +76,10 @@ from agentkit.records.trajectory import (
 )
 
 __all__ = [
+    "LEAST_CONFIDENCE",
     "MAX_ID_CHARS",
     "MEMORY_TYPES",
+    "MOST_CONFIDENCE",
     "RESERVED",
     "Admission",
     "AdmissionAction",
@@ -112,6 +115,7 @@ __all__ = [
     "Outcome",
     "OutcomeSource",
     "Query",
+    "QuerySignals",
     "RecallResult",
     "Recording",
     "Reflection",

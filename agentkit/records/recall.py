@@ -45,7 +45,8 @@ class IntentTag:
     Attributes:
         tag: The tag.
         origin: `caller`, `alias` (a phrase of the taxonomy) or `prototype` (nearest centroid).
-        strength: Cosine margin or 1.0 for caller and alias.
+        strength: How sure, in (0, 1]: 1.0 for caller and alias; for a prototype its lead over
+            the next value of the facet, as a share of the lead that counts as sure.
     """
 
     tag: Tag
@@ -160,10 +161,36 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuerySignals:
+    """What a query's own two score lists say about which arm to trust; all dimensionless.
+
+    Attributes:
+        known: Share of the query's idf mass whose terms occur in the scope at all, in [0, 1].
+        matched: Share of it held by the best match by words, in [0, 1].
+        dense_gap: Normalised cosine of the best minus that of the tenth, in [0, 1].
+        lexical_gap: Normalised BM25 of the best minus that of the tenth, in [0, 1].
+        dense_peak: Standard deviations of the best cosine above the mean, a tenth of them.
+        agreement: Share of the ten best that both arms name, in [0, 1].
+        length: Natural logarithm of 1 + the number of distinct terms of the query.
+        cjk: Share of Chinese, Japanese and Korean among the query's letters, in [0, 1].
+    """
+
+    known: float = 0.0
+    matched: float = 0.0
+    dense_gap: float = 0.0
+    lexical_gap: float = 0.0
+    dense_peak: float = 0.0
+    agreement: float = 0.0
+    length: float = 0.0
+    cjk: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Normalisers:
     """What arm scores were divided by, and the weights in force for this query.
 
     Attributes:
+        signals: What the weights were derived from, so that another policy can be replayed.
         cosine_low: Cosine mapped to 0.
         cosine_high: Cosine mapped to 1.
         bm25_low: BM25 mapped to 0.
@@ -174,6 +201,7 @@ class Normalisers:
         w_lent: Weight of what episode neighbours lend.
     """
 
+    signals: QuerySignals = field(default_factory=QuerySignals)
     cosine_low: float = 0.0
     cosine_high: float = 1.0
     bm25_low: float = 0.0

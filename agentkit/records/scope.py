@@ -36,10 +36,10 @@ class Scope:
     def sees(self, agent_id: str | None) -> bool:
         """Whether a memory of `agent_id` is visible here.
 
-        A scope without an agent is the user's own view and sees what any of the user's
-        agents wrote; a scope with an agent sees the shared memories and its own.
+        What belongs to no agent is seen by every agent of the user; what belongs to one is seen
+        by that one alone, and not by a scope without an agent.
         """
-        return self.agent_id is None or agent_id is None or agent_id == self.agent_id
+        return agent_id is None or agent_id == self.agent_id
 
 
 def check_name(name: str, *, what: str) -> None:

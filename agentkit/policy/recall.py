@@ -1,0 +1,146 @@
+"""How memories are found, scored and briefed: the content of `memory/recall.yaml`."""
+
+from pydantic import Field
+
+from agentkit.policy.model import PolicyModel
+
+
+class LexicalPolicy(PolicyModel):
+    """The words arm, BM25.
+
+    Attributes:
+        k1: Saturation of repeated words, dimensionless, at least 0.
+        b: How much long texts are held back, in [0, 1].
+    """
+
+    k1: float = Field(default=1.5, ge=0, le=5)
+    b: float = Field(default=0.75, ge=0, le=1)
+
+
+class FusionPolicy(PolicyModel):
+    """How the two arms share a query: `w_dense = 1 / (1 + exp(-x))`, `w_lexical = 1 - w_dense`.
+
+    `x` is the sum of `bias` and each coefficient times the query's own signal of that name
+    (`agentkit.records.QuerySignals`). All are dimensionless.
+
+    Attributes:
+        bias: Leaning towards meaning when all signals are 0.
+        known: Of the share of the query's weight of words that the scope knows at all.
+        matched: Of the share of it that the best match by words holds.
+        dense_gap: Of how far the best by meaning is ahead of the tenth.
+        lexical_gap: Of how far the best by words is ahead of the tenth.
+        dense_peak: Of how far the best by meaning stands out of the whole scope.
+        agreement: Of the share of the ten best that both arms name.
+        length: Of the logarithm of the number of the query's terms.
+        cjk: Of the share of Chinese, Japanese and Korean among the query's letters.
+
+    Source:
+        `tests/bench/fit_recall.py` on the fit halves of LoCoMo part a, CLINC150, MemDaily and
+        XQuAD zh-zh, zh-en, en-zh with the `local` embedder; reported on the other halves in
+        `evals/baselines/`.
+    """
+
+    bias: float = 2.55
+    known: float = -1.08
+    matched: float = -1.33
+    dense_gap: float = 0.76
+    lexical_gap: float = -0.44
+    dense_peak: float = 2.88
+    agreement: float = 0.13
+    length: float = -0.94
+    cjk: float = 0.66
+
+
+class TagPolicy(PolicyModel):
+    """What tags of a query do.
+
+    Attributes:
+        caller_weight: Weight of the overlap with tags that the caller gave, beside filtering.
+        alias_weight: Weight of the overlap with tags read off a phrase of the taxonomy.
+        prototype_weight: Weight of a tag inferred from the nearest prototype, if nothing else
+            could be meant; less by as much as something else could.
+        least_cosine: Where "none of these is meant" stands among the cosines, in [-1, 1].
+        softness_cosine: Lead in cosine that makes one value `e` times as likely as the next.
+        least_share: Share of the likelihood below which a value is not inferred, in (0, 1].
+        least_examples: Examples and memories that a value needs before it is inferred.
+        relax_below: Tag filters are dropped facet by facet while fewer memories than this
+            are left; 0 never drops one.
+    """
+
+    caller_weight: float = Field(default=0.1, ge=0, le=5)
+    alias_weight: float = Field(default=0.3, ge=0, le=5)
+    prototype_weight: float = Field(default=0.8, ge=0, le=5)
+    least_cosine: float = Field(default=0.45, ge=-1, le=1)
+    softness_cosine: float = Field(default=0.03, gt=0, le=2)
+    least_share: float = Field(default=0.3, gt=0, le=1)
+    least_examples: int = Field(default=3, ge=1)
+    relax_below: int = Field(default=1, ge=0)
+
+
+class NeighbourPolicy(PolicyModel):
+    """What episodic memories of one episode lend each other.
+
+    Attributes:
+        weight: Weight of what is lent, dimensionless; 0 switches lending off.
+        next: Share of the memory just before and of the one just after.
+        second: Share of the memories two before and two after.
+
+    Source:
+        Howard and Kahana, 2002 (temporal contiguity); values by `tests/bench/fit_recall.py`.
+    """
+
+    weight: float = Field(default=1.2, ge=0, le=5)
+    next: float = Field(default=1.0, ge=0, le=1)
+    second: float = Field(default=0.75, ge=0, le=1)
+
+
+class BriefingPolicy(PolicyModel):
+    """What goes into the prompt.
+
+    Attributes:
+        budget_tokens: Most tokens of the rendered block, wrapper included.
+        near_duplicate: Share of common terms from which two memories say the same, in (0, 1].
+        diversity: Weight of being unlike what is already in, in [0, 1]; 0 is plain rank order.
+    """
+
+    budget_tokens: int = Field(default=800, ge=1)
+    near_duplicate: float = Field(default=0.8, gt=0, le=1)
+    diversity: float = Field(default=0.3, ge=0, le=1)
+
+
+class RecallPolicy(PolicyModel):
+    """The content of `memory/recall.yaml`.
+
+    Attributes:
+        lexical: The words arm.
+        fusion: How words and meaning share a query.
+        tags: What tags of a query do.
+        neighbours: What neighbours in an episode lend each other.
+        briefing: What goes into the prompt.
+        least_cosine_span: Cosines closer together than this are not pulled apart to the whole
+            range from 0 to 1, in (0, 2].
+        confidence_exponent: `gamma` of `confidence ** gamma`, at least 0; 0 ignores confidence.
+        demoted_weight: Factor of an episode whose lessons were extracted, in (0, 1].
+        disputed_weight: Factor of a memory under dispute, in (0, 1].
+        focus_chars: Most characters of a query that are searched with; of a longer one the
+            part that asks is taken.
+        pool_final: How many of the best by final score are logged.
+        pool_arm: How many of the best of each arm are logged beside.
+        timeout_s: Hard limit of one recall, embedding included, in seconds.
+        cache_mb: Most memory that scopes held for recall may take, in MB.
+    """
+
+    lexical: LexicalPolicy = LexicalPolicy()
+    fusion: FusionPolicy = FusionPolicy()
+    tags: TagPolicy = TagPolicy()
+    neighbours: NeighbourPolicy = NeighbourPolicy()
+    briefing: BriefingPolicy = BriefingPolicy()
+    least_cosine_span: float = Field(default=0.2, gt=0, le=2)
+    confidence_exponent: float = Field(default=0.5, ge=0, le=4)
+    demoted_weight: float = Field(default=0.5, gt=0, le=1)
+    disputed_weight: float = Field(default=0.5, gt=0, le=1)
+    focus_chars: int = Field(default=600, ge=40)
+    pool_final: int = Field(default=50, ge=1)
+    pool_arm: int = Field(default=20, ge=0)
+    timeout_s: float = Field(default=2.0, gt=0, le=60)
+    cache_mb: int = Field(default=512, ge=1)
