@@ -55,6 +55,14 @@ class Embedder(Protocol):
         """
         ...
 
+    async def load(self) -> None:
+        """Load what is loaded only once, ahead of the first use; doing it twice is harmless.
+
+        Raises:
+            EmbedderError: If it cannot be loaded.
+        """
+        ...
+
     async def embed(self, texts: Sequence[str], *, kind: EmbedKind) -> npt.NDArray[np.float32]:
         """Return one vector a text.
 

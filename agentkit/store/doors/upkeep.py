@@ -1,0 +1,154 @@
+"""Keeping the copies level with SQL."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from sqlmodel import Session
+
+from agentkit.errors import EmbedderError, StoreError
+from agentkit.ports import Embedder, EmbedderIdentity, VectorIndex
+from agentkit.records import Float32Array
+from agentkit.store.doors.room import Room
+from agentkit.store.offload import offload
+from agentkit.store.rows import outbox
+from agentkit.store.rows.change import Change
+from agentkit.store.rows.outbox import TextToEmbed
+from agentkit.store.rows.pinned import get_pinned
+from agentkit.store.values import SettleReport
+
+# A provider answers this many short texts in about a second, and a failure loses no more.
+EMBED_BATCH_KEYS = 64
+# Chroma takes about a second for this many, so a reader of the folder never waits long.
+INDEX_BATCH_KEYS = 2_000
+
+
+class UpkeepDoor(Room):
+    """What is done in the background."""
+
+    async def settle(self) -> SettleReport:
+        """Embed the keys that have no vector yet, then bring the vector index level.
+
+        Doing it twice, or in two processes at once, is harmless. Recall never depends on it for
+        being right: until then a memory is found by its words.
+
+        Returns:
+            What was done; a failing embedder or index is told in it and leaves its work for later.
+
+        Raises:
+            EmbedderError: If the embedder is another than the pinned one.
+        """
+        problems: list[str] = []
+        embedded = 0
+        if self._embedder is not None:
+            embedded = await self._embed_waiting(self._embedder, problems)
+        indexed = 0
+        try:
+            indexed = await offload(self._apply_outbox)
+        except StoreError as error:
+            problems.append(str(error))
+        return SettleReport(
+            embedded=embedded,
+            indexed=indexed,
+            waiting=await self._database.read(outbox.count_waiting),
+            problem="; ".join(problems),
+        )
+
+    async def reindex(self) -> SettleReport:
+        """Build the vector index anew from the vectors in SQL, without one embedding call.
+
+        Where another process owns the index, the work is left to it.
+
+        Raises:
+            StoreError: If the index cannot be opened or cleared.
+            EmbedderError: If the embedder is another than the pinned one.
+        """
+        await offload(self._clear_index)
+        await self._database.write(outbox.queue_everything)
+        return await self.settle()
+
+    async def _embed_waiting(self, embedder: Embedder, problems: list[str]) -> int:
+        try:
+            await embedder.identity()
+        except EmbedderError as error:
+            problems.append(str(error))
+            return 0
+        identity = await self._own_identity()
+        stored = 0
+        while identity is not None:
+            texts = await self._database.read(
+                lambda session: outbox.texts_to_embed(
+                    session, fingerprint=identity.fingerprint, limit=EMBED_BATCH_KEYS
+                )
+            )
+            if not texts:
+                break
+            try:
+                vectors = await embedder.embed([key.text for key in texts], kind="document")
+            except EmbedderError as error:
+                problems.append(str(error))
+                break
+            stored += await self._store_vectors(texts, vectors, identity=identity)
+        return stored
+
+    async def _store_vectors(
+        self, texts: Sequence[TextToEmbed], vectors: Float32Array, *, identity: EmbedderIdentity
+    ) -> int:
+        if vectors.shape != (len(texts), identity.dim):
+            raise EmbedderError(
+                f"embedder {identity.name} answered shape {vectors.shape} for {len(texts)} texts "
+                f"of {identity.dim} dimensions; nothing was written"
+            )
+        places: dict[str, list[int]] = defaultdict(list)
+        for place, key in enumerate(texts):
+            places[key.user_id].append(place)
+
+        def work(session: Session) -> int:
+            self._pin(session, identity)
+            return sum(
+                outbox.store_vectors(
+                    Change(session, user_id=user_id, now=self._clock()),
+                    [texts[place] for place in own],
+                    vectors[own],
+                    embedder=identity,
+                )
+                for user_id, own in sorted(places.items())
+            )
+
+        return await self._database.write(work)
+
+    def _apply_outbox(self) -> int:
+        """Do what the outbox says, where this process may, and return how many keys were done."""
+        with self._indexing:
+            pinned = self._database.read_now(get_pinned)
+            if pinned is None or not self._database.read_now(outbox.count_waiting):
+                return 0
+            index = self._index.owned(pinned)
+            if index is None and self._index.wanted:
+                return 0
+            done = 0
+            while work := self._next_work(pinned):
+                done += self._apply(work, index)
+            return done
+
+    def _next_work(self, pinned: EmbedderIdentity) -> outbox.IndexWork | None:
+        work = self._database.read_now(
+            lambda session: outbox.index_work(
+                session, fingerprint=pinned.fingerprint, limit=INDEX_BATCH_KEYS
+            )
+        )
+        return work if work.seqs else None
+
+    def _apply(self, work: outbox.IndexWork, index: VectorIndex | None) -> int:
+        """Change the index, then drop the rows; a crash in between repeats it, without harm."""
+        if index is not None:
+            index.delete(work.deletes)
+            index.upsert(work.upserts)
+        self._database.write_now(lambda session: outbox.finish_work(session, work.seqs))
+        return 0 if index is None else len(work.deletes) + len(work.upserts)
+
+    def _clear_index(self) -> None:
+        with self._indexing:
+            pinned = self._database.read_now(get_pinned)
+            index = None if pinned is None else self._index.owned(pinned)
+            if index is not None:
+                index.clear()

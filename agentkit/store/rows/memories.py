@@ -1,0 +1,243 @@
+"""Reading memories."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import cast
+
+from sqlalchemy import ColumnElement, func, or_
+from sqlmodel import Session, col, select
+
+from agentkit.errors import NotFoundError
+from agentkit.records import (
+    EventKind,
+    Evidence,
+    Language,
+    Memory,
+    MemoryEvent,
+    MemoryStatus,
+    MemoryType,
+    Scope,
+    Source,
+    Tag,
+)
+from agentkit.store.rows.scoping import check_page, chunks, in_scope
+from agentkit.store.tables import (
+    MemoryEventRow,
+    MemoryEvidenceRow,
+    MemoryKeyRow,
+    MemoryRow,
+    MemoryTagRow,
+)
+from agentkit.text import normalise
+
+
+def find_row(session: Session, scope: Scope, memory_id: str) -> MemoryRow:
+    """Return the row of a memory, whatever its status.
+
+    Raises:
+        NotFoundError: If this scope has no such memory.
+    """
+    row = session.exec(
+        select(MemoryRow).where(MemoryRow.id == normalise(memory_id), _visible_to(scope))
+    ).first()
+    if row is None:
+        raise NotFoundError("memory", memory_id)
+    return row
+
+
+def get_memory(session: Session, scope: Scope, memory_id: str, *, now: datetime) -> Memory:
+    """Return a memory, whatever its status, unless it has expired.
+
+    Raises:
+        NotFoundError: If this scope has no such memory.
+    """
+    row = find_row(session, scope, memory_id)
+    if row.valid_to is not None and row.valid_to <= now:
+        raise NotFoundError("memory", memory_id)
+    return load(session, [row])[0]
+
+
+def get_memories(session: Session, scope: Scope, ids: Sequence[str]) -> dict[str, MemoryRow]:
+    """Return the rows of those ids that this scope has, whatever their status."""
+    found: dict[str, MemoryRow] = {}
+    for chunk in chunks([normalise(memory_id) for memory_id in ids]):
+        rows = session.exec(
+            select(MemoryRow).where(_visible_to(scope), col(MemoryRow.id).in_(chunk))
+        )
+        found.update((row.id, row) for row in rows)
+    return found
+
+
+def list_memories(
+    session: Session,
+    scope: Scope,
+    *,
+    now: datetime,
+    statuses: Sequence[MemoryStatus],
+    ids: Sequence[str] | None,
+    memory_type: MemoryType | None,
+    tag: Tag | None,
+    limit: int,
+    offset: int,
+) -> tuple[Memory, ...]:
+    """Return memories of a scope, newest first, ties by id.
+
+    Args:
+        session: Open session.
+        scope: Whose memories.
+        now: Current time, UTC; what has expired by then is left out.
+        statuses: Statuses wanted; none of them means no memory.
+        ids: Ids wanted, then all that are found come back; None for a page of all.
+        memory_type: Type wanted, or None for all.
+        tag: Tag wanted, or None.
+        limit: Size of the page, at least 1; of no effect with `ids`.
+        offset: Memories to skip, at least 0; of no effect with `ids`.
+
+    Raises:
+        InputError: If limit or offset is out of range.
+    """
+    check_page(limit=limit, offset=offset)
+    query = select(MemoryRow).where(
+        *_filters(scope, now=now, memory_type=memory_type, tag=tag),
+        col(MemoryRow.status).in_(statuses),
+    )
+    if ids is None:
+        ordered = query.order_by(col(MemoryRow.created_at).desc(), col(MemoryRow.id))
+        return load(session, session.exec(ordered.limit(limit).offset(offset)).all())
+    rows: list[MemoryRow] = []
+    for chunk in chunks([normalise(memory_id) for memory_id in ids]):
+        rows.extend(session.exec(query.where(col(MemoryRow.id).in_(chunk))))
+    rows.sort(key=lambda row: (-row.created_at.timestamp(), row.id))
+    return load(session, rows)
+
+
+def count_memories(
+    session: Session,
+    scope: Scope,
+    *,
+    now: datetime,
+    memory_type: MemoryType | None,
+    tag: Tag | None,
+) -> Mapping[MemoryStatus, int]:
+    """Return how many memories of a scope have each status; expired ones are not counted."""
+    rows = session.exec(
+        select(MemoryRow.status, func.count())
+        .where(*_filters(scope, now=now, memory_type=memory_type, tag=tag))
+        .group_by(col(MemoryRow.status))
+    )
+    return {cast("MemoryStatus", status): number for status, number in rows}
+
+
+def get_history(session: Session, scope: Scope, memory_id: str) -> tuple[MemoryEvent, ...]:
+    """Return the events of a memory, oldest first.
+
+    Raises:
+        NotFoundError: If this scope has no such memory.
+    """
+    row = find_row(session, scope, memory_id)
+    events = session.exec(
+        select(MemoryEventRow)
+        .where(MemoryEventRow.memory_id == row.id)
+        .order_by(col(MemoryEventRow.id))
+    )
+    return tuple(
+        MemoryEvent(
+            memory_id=event.memory_id,
+            kind=cast("EventKind", event.kind),
+            at=event.at,
+            actor=event.actor,
+            reason=event.reason,
+            old=event.old,
+            new=event.new,
+        )
+        for event in events
+    )
+
+
+def load(session: Session, rows: Sequence[MemoryRow]) -> tuple[Memory, ...]:
+    """Return the memories of rows, in their order, with cues, tags and evidence."""
+    cues: dict[str, list[str]] = defaultdict(list)
+    tags: dict[str, list[Tag]] = defaultdict(list)
+    evidence: dict[str, list[Evidence]] = defaultdict(list)
+    for chunk in chunks([row.id for row in rows]):
+        for key in session.exec(
+            select(MemoryKeyRow.memory_id, MemoryKeyRow.text)
+            .where(col(MemoryKeyRow.memory_id).in_(chunk), MemoryKeyRow.kind == "cue")
+            .order_by(col(MemoryKeyRow.memory_id), col(MemoryKeyRow.ordinal))
+        ):
+            cues[key[0]].append(key[1])
+        for tag in session.exec(select(MemoryTagRow).where(col(MemoryTagRow.memory_id).in_(chunk))):
+            tags[tag.memory_id].append(Tag(tag.facet, tag.value))
+        for step in session.exec(
+            select(MemoryEvidenceRow)
+            .where(col(MemoryEvidenceRow.memory_id).in_(chunk))
+            .order_by(col(MemoryEvidenceRow.memory_id), col(MemoryEvidenceRow.ordinal))
+        ):
+            evidence[step.memory_id].append(Evidence(step.step_id, step.quote))
+    return tuple(
+        _memory(row, cues=cues[row.id], tags=tags[row.id], evidence=evidence[row.id])
+        for row in rows
+    )
+
+
+def not_expired(now: datetime) -> ColumnElement[bool]:
+    """Return the condition that a memory has not expired."""
+    return or_(col(MemoryRow.valid_to).is_(None), col(MemoryRow.valid_to) > now)
+
+
+def _visible_to(scope: Scope) -> ColumnElement[bool]:
+    return in_scope(col(MemoryRow.user_id), col(MemoryRow.agent_id), scope=scope)
+
+
+def _filters(
+    scope: Scope, *, now: datetime, memory_type: MemoryType | None, tag: Tag | None
+) -> list[ColumnElement[bool]]:
+    filters = [_visible_to(scope), not_expired(now)]
+    if memory_type is not None:
+        filters.append(col(MemoryRow.type) == memory_type)
+    if tag is not None:
+        tagged = select(MemoryTagRow.memory_id).where(
+            MemoryTagRow.user_id == scope.user_id,
+            MemoryTagRow.facet == normalise(tag.facet),
+            MemoryTagRow.value == normalise(tag.value),
+        )
+        filters.append(col(MemoryRow.id).in_(tagged))
+    return filters
+
+
+def _memory(
+    row: MemoryRow, *, cues: list[str], tags: list[Tag], evidence: list[Evidence]
+) -> Memory:
+    return Memory(
+        memory_id=row.id,
+        scope=Scope(row.user_id, row.agent_id),
+        memory_type=cast("MemoryType", row.type),
+        content=row.content,
+        status=cast("MemoryStatus", row.status),
+        confidence=row.confidence,
+        alpha=row.alpha,
+        beta=row.beta,
+        trust=row.trust,
+        source=cast("Source", row.source),
+        created_at=row.created_at,
+        recorded_at=row.recorded_at,
+        intent=row.intent,
+        cues=tuple(cues),
+        tags=tuple(sorted(tags)),
+        evidence=tuple(evidence),
+        permanent=row.permanent,
+        language=cast("Language", row.language),
+        edited_at=row.edited_at,
+        valid_from=row.valid_from,
+        valid_to=row.valid_to,
+        last_recalled_at=row.last_recalled_at,
+        last_used_at=row.last_used_at,
+        last_verified_at=row.last_verified_at,
+        recalled_count=row.recalled_count,
+        used_count=row.used_count,
+        demoted=row.demoted,
+        episode_id=row.episode_id,
+        superseded_by=row.superseded_by,
+        revision=row.revision,
+    )

@@ -1,0 +1,53 @@
+"""Which embedder's vectors a store holds."""
+
+from datetime import datetime
+
+from sqlmodel import Session
+
+from agentkit.errors import EmbedderError
+from agentkit.ports import EmbedderIdentity
+from agentkit.store.tables import PinnedEmbedderRow
+
+_ONLY = 1
+
+
+def get_pinned(session: Session) -> EmbedderIdentity | None:
+    """Return the embedder that this store's vectors are of, or None while it has none."""
+    row = session.get(PinnedEmbedderRow, _ONLY)
+    return None if row is None else EmbedderIdentity(row.name, row.dim)
+
+
+def pin(session: Session, identity: EmbedderIdentity, *, now: datetime) -> None:
+    """Pin the store to an embedder with its first vector, or prove that it is that one.
+
+    Raises:
+        EmbedderError: If the store holds vectors of another.
+    """
+    pinned = get_pinned(session)
+    if pinned is None:
+        session.add(
+            PinnedEmbedderRow(id=_ONLY, name=identity.name, dim=identity.dim, pinned_at=now)
+        )
+        return
+    refuse_other(pinned, identity.name, dim=identity.dim)
+
+
+def refuse_other(pinned: EmbedderIdentity, name: str, *, dim: int | None) -> None:
+    """Refuse an embedder that is not the pinned one: their vectors cannot be compared.
+
+    Args:
+        pinned: The embedder that the store's vectors are of.
+        name: Name of the one that is to be used.
+        dim: Its dimension, or None while that is not known.
+
+    Raises:
+        EmbedderError: If it is another; nothing is written or lost.
+    """
+    if name == pinned.name and dim in (None, pinned.dim):
+        return
+    given = name if dim is None else f"{name} ({dim} dimensions)"
+    raise EmbedderError(
+        f"this store's vectors are of embedder {pinned.name} ({pinned.dim} dimensions), "
+        f"and {given} is set now; nothing was written or lost: "
+        f"set embedder back to {pinned.name}"
+    )
