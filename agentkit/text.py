@@ -20,6 +20,9 @@ _TOKEN = re.compile(rf"[{CJK_CHARS}]+|[^\W_{CJK_CHARS}]+(?:[.'_-][^\W_{CJK_CHARS
 _IS_CJK = re.compile(rf"[{CJK_CHARS}]")
 _PARTS = re.compile(r"[.'_-]")
 _HEADER = struct.Struct("<II")
+# Made once: naming a type anew costs more than reading a key's terms does.
+_TERM_TYPE = np.dtype("<u8")
+_COUNT_TYPE = np.dtype("<u2")
 # Words of closed classes (articles, pronouns, prepositions, auxiliaries, question words): a
 # question is full of them, statements are not, so that their idf misleads.
 # Source: dropping them from queries took BM25 from 0.483 to 0.536 recall@5 on LoCoMo part a.
@@ -143,8 +146,8 @@ def pack_terms(counts: TermCounts) -> bytes:
     """Return term counts as bytes: number of terms, length, terms, counts, little-endian."""
     return (
         _HEADER.pack(len(counts.terms), counts.length)
-        + counts.terms.astype("<u8").tobytes()
-        + counts.counts.astype("<u2").tobytes()
+        + counts.terms.astype(_TERM_TYPE).tobytes()
+        + counts.counts.astype(_COUNT_TYPE).tobytes()
     )
 
 
@@ -155,10 +158,10 @@ def unpack_terms(packed: bytes) -> TermCounts:
         ValueError: If the bytes are cut short.
     """
     number, length = _HEADER.unpack_from(packed)
-    split = _HEADER.size + 8 * number
+    split = _HEADER.size + _TERM_TYPE.itemsize * number
     return TermCounts(
-        terms=np.frombuffer(packed[_HEADER.size : split], dtype="<u8"),
-        counts=np.frombuffer(packed[split:], dtype="<u2", count=number),
+        terms=np.frombuffer(packed, _TERM_TYPE, number, _HEADER.size),
+        counts=np.frombuffer(packed, _COUNT_TYPE, number, split),
         length=length,
     )
 

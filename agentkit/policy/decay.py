@@ -34,19 +34,21 @@ class DecayPolicy(PolicyModel):
             helped, `recalled` is any recall that returned it.
 
     Source:
-        `design.md`, section 6. The half-lives are a judgement, not a measurement.
+        `design.md`, section 6. The half-lives are a judgement: on LoCoMo part a, fit half, dated
+        and asked about any of its eight months alike, episodic recall@10 is 0.741 without decay,
+        0.732 at 365 days, 0.697 at 180, 0.647 at 120, 0.563 at 60.
     """
 
     floor: float = Field(default=0.45, ge=0, le=1)
-    default_half_life_days: HalfLifeDays | None = 90.0
+    default_half_life_days: HalfLifeDays | None = 180.0
     types: Mapping[MemoryType, HalfLifeDays | None] = {
-        "episodic": 60.0,
-        "semantic": 180.0,
-        "procedural": 365.0,
+        "episodic": 180.0,
+        "semantic": 365.0,
+        "procedural": 730.0,
     }
     tags: Mapping[str, HalfLifeDays | None] = {}
     boost: float = Field(default=0.5, ge=0, le=10)
-    longest_half_life_days: HalfLifeDays = 730.0
+    longest_half_life_days: HalfLifeDays = 1_825.0
     boost_on: Literal["used", "recalled"] = "used"
 
     @field_validator("tags")

@@ -19,9 +19,9 @@ class Belief:
         beta: Counts against, above 0.
 
     Source:
-        `design.md`, section 7: alpha = 4c, beta = 4(1-c); a confirmation adds 1 for, a
-        refutation 2 against; at most 8 counts are remembered, so no history is too long to
-        overturn.
+        A Beta prior worth four observations: alpha = 4c, beta = 4(1-c); a confirmation adds 1
+        for, a refutation 2 against; at most 8 counts are remembered, so no history is too long
+        to overturn.
     """
 
     alpha: float

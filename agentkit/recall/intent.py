@@ -1,0 +1,177 @@
+"""What a query is about: tags by phrase, else by nearest prototype, else none."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from agentkit.policy.recall import TagPolicy
+from agentkit.policy.taxonomy import TagAlias, tag_text
+from agentkit.recall.columns import Float64Array
+from agentkit.records import Float32Array, IntentTag, Tag
+from agentkit.text import CJK_CHARS
+
+# A word of a spaced script ends where a CJK character begins: "用csv文件" holds the word csv.
+_WORD = rf"[^\W{CJK_CHARS}]"
+_CJK_EDGE = re.compile(rf"[{CJK_CHARS}]")
+
+
+class AliasTable:
+    """Phrases that mean a tag wherever they stand."""
+
+    def __init__(self, aliases: Iterable[TagAlias] = ()) -> None:
+        """Take in the aliases.
+
+        Args:
+            aliases: Phrases in tag form. Ends in a spaced script must meet the end of a word;
+                ends in Chinese, Japanese or Korean need not.
+        """
+        self._tags: dict[str, set[Tag]] = {}
+        for one in aliases:
+            self._tags.setdefault(one.alias, set()).add(one.tag)
+        phrases = sorted(self._tags, key=lambda phrase: (-len(phrase), phrase))
+        self._patterns = [(phrase, _pattern(phrase)) for phrase in phrases]
+
+    def find(self, text: str) -> tuple[Tag, ...]:
+        """Return the tags whose phrases stand in a text, sorted.
+
+        Of phrases that overlap only the longest counts.
+
+        Args:
+            text: Any text.
+        """
+        said = tag_text(text)
+        taken = np.zeros(len(said), dtype=np.bool_)
+        found: set[Tag] = set()
+        for phrase, pattern in self._patterns:
+            if phrase not in said:
+                continue
+            for match in pattern.finditer(said):
+                if not taken[match.start() : match.end()].any():
+                    taken[match.start() : match.end()] = True
+                    found |= self._tags[phrase]
+        return tuple(sorted(found))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TagExamples:
+    """Embedded texts to which a tag applies, summed up.
+
+    Attributes:
+        tag: The tag.
+        total: shape (dim,), float64: sum of their L2-normalised vectors.
+        count: Number of texts, at least 1.
+    """
+
+    tag: Tag
+    total: Float64Array
+    count: int
+
+    @classmethod
+    def of(cls, tag: Tag, vectors: Float32Array) -> "TagExamples":
+        """Sum up the vectors of some texts.
+
+        Args:
+            tag: The tag that applies to all of them.
+            vectors: shape (n, dim), float32, L2-normalised, n at least 1.
+        """
+        return cls(tag, vectors.astype(np.float64).sum(axis=0), len(vectors))
+
+
+class Prototypes:
+    """The mean direction of each tag, facet by facet."""
+
+    def __init__(self, examples: Iterable[TagExamples] = (), *, least_examples: int = 1) -> None:
+        """Build one prototype a tag.
+
+        Args:
+            examples: Of the taxonomy, of the scope's memories, or both; several of one tag
+                are added up. All of one length.
+            least_examples: Tags with fewer texts than this get no prototype.
+        """
+        totals: dict[Tag, Float64Array] = {}
+        counts: dict[Tag, int] = {}
+        for one in examples:
+            totals[one.tag] = totals[one.tag] + one.total if one.tag in totals else one.total
+            counts[one.tag] = counts.get(one.tag, 0) + one.count
+        facets: dict[str, list[Tag]] = {}
+        for tag in sorted(totals):
+            if counts[tag] >= least_examples:
+                facets.setdefault(tag.facet, []).append(tag)
+        self._facets = [
+            (tuple(tags), _normalised(np.stack([totals[tag] for tag in tags])))
+            for tags in facets.values()
+        ]
+
+    def find(self, vector: Float32Array, *, policy: TagPolicy) -> tuple[IntentTag, ...]:
+        """Return the tags that a query is near enough to, with how surely it is meant.
+
+        In each facet the values share one whole by `exp(cosine / softness_cosine)`; a value
+        that nothing is meant by, standing at `least_cosine`, takes its share too. Values below
+        `least_share` are not inferred, so a query between many values gets no tag.
+
+        Args:
+            vector: shape (dim,), float32, L2-normalised; all zero gives no tag.
+            policy: Thresholds.
+
+        Returns:
+            Surest first, ties by tag; `strength` is the share.
+        """
+        found: list[IntentTag] = []
+        for tags, matrix in self._facets:
+            if matrix.shape[1:] != vector.shape:
+                continue
+            cosines = np.append(matrix @ vector.astype(np.float64), policy.least_cosine)
+            shares = np.exp((cosines - cosines.max()) / policy.softness_cosine)
+            shares /= shares.sum()
+            found += [
+                IntentTag(tag, "prototype", float(share))
+                for tag, share in zip(tags, shares, strict=False)
+                if share >= policy.least_share
+            ]
+        return tuple(sorted(found, key=lambda one: (-one.strength, one.tag)))
+
+
+def infer_tags(
+    text: str,
+    *,
+    vector: Float32Array | None,
+    aliases: AliasTable,
+    prototypes: Prototypes,
+    policy: TagPolicy,
+) -> tuple[IntentTag, ...]:
+    """Return what a query is about.
+
+    A phrase of the taxonomy decides its facet; the nearest prototype speaks only for facets
+    without one. Unsure means no tag.
+
+    Args:
+        text: The query.
+        vector: Its embedding, or None: phrases alone.
+        aliases: Phrases of the taxonomy.
+        prototypes: Of the taxonomy and the scope; never of another user.
+        policy: Thresholds.
+
+    Returns:
+        Tags by phrase first, then the others, surest first.
+    """
+    said = [IntentTag(tag, "alias") for tag in aliases.find(text)]
+    if vector is None:
+        return tuple(said)
+    decided = {one.tag.facet for one in said}
+    near = prototypes.find(vector, policy=policy)
+    return (*said, *(one for one in near if one.tag.facet not in decided))
+
+
+def _pattern(phrase: str) -> re.Pattern[str]:
+    """The phrase, at the ends of words where its own ends are written with spaces."""
+    before = "" if _CJK_EDGE.match(phrase[0]) else rf"(?<!{_WORD})"
+    after = "" if _CJK_EDGE.match(phrase[-1]) else rf"(?!{_WORD})"
+    return re.compile(before + re.escape(phrase) + after)
+
+
+def _normalised(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0.0)

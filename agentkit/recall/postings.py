@@ -1,0 +1,168 @@
+"""BM25 over the keys of one scope: postings in memory, added to and removed from one at a time."""
+
+from array import array
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from agentkit.records import TermCounts
+
+Float64Array = npt.NDArray[np.float64]
+_BYTES_PER_TERM = 400
+_BYTES_PER_POSTING = 6
+
+
+class _Posting:
+    """Rows in which one term occurs, in the order in which they came in."""
+
+    __slots__ = ("alive", "counts", "rows")
+
+    def __init__(self) -> None:
+        self.rows = array("I")
+        self.counts = array("H")
+        self.alive = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LexicalScores:
+    """What the lexical arm says of every row.
+
+    Attributes:
+        bm25: shape (rows,), float64, at least 0; 0 where no term matches and for removed rows.
+        matched: shape (rows,), float64 in [0, 1]: share of the query's idf mass found in the row.
+        known: Share of the query's idf mass whose terms occur in the scope at all, in [0, 1].
+    """
+
+    bm25: Float64Array
+    matched: Float64Array
+    known: float
+
+
+class Postings:
+    """Inverted index of one scope; rows are numbered from 0 in the order of `add`.
+
+    Document frequencies are those of this scope alone, taken when a query comes, so another
+    user's words never move a score. Sums run over the query's terms in ascending order in
+    float64, so the order in which rows came in does not matter.
+    """
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._postings: dict[int, _Posting] = {}
+        self._terms: list[TermCounts | None] = []
+        self._lengths = np.zeros(16, dtype=np.float64)
+        self._alive = np.zeros(16, dtype=np.float64)
+        self._alive_rows = 0
+        self._alive_length = 0
+        self._entries = 0
+
+    def __len__(self) -> int:
+        """Number of rows, removed ones included."""
+        return len(self._terms)
+
+    @property
+    def nbytes(self) -> int:
+        """Estimate of the memory held, in bytes."""
+        return (
+            self._lengths.nbytes
+            + self._alive.nbytes
+            + len(self._postings) * _BYTES_PER_TERM
+            + self._entries * (_BYTES_PER_POSTING + 10)
+        )
+
+    def terms(self, row: int) -> TermCounts:
+        """Return the term counts of a row that has not been removed.
+
+        Args:
+            row: Row number.
+
+        Raises:
+            KeyError: If the row was removed.
+        """
+        counts = self._terms[row]
+        if counts is None:
+            raise KeyError(row)
+        return counts
+
+    def add(self, counts: TermCounts) -> int:
+        """Add a row and return its number.
+
+        Args:
+            counts: Its terms; none is fine.
+        """
+        row = len(self._terms)
+        if row == len(self._lengths):
+            self._lengths = np.concatenate([self._lengths, np.zeros_like(self._lengths)])
+            self._alive = np.concatenate([self._alive, np.zeros_like(self._alive)])
+        self._terms.append(counts)
+        self._lengths[row] = counts.length
+        self._alive[row] = 1.0
+        self._alive_rows += 1
+        self._alive_length += counts.length
+        self._entries += len(counts.terms)
+        postings = self._postings
+        for term, count in zip(counts.terms.tolist(), counts.counts.tolist(), strict=True):
+            posting = postings.get(term)
+            if posting is None:
+                posting = postings[term] = _Posting()
+            posting.rows.append(row)
+            posting.counts.append(count)
+            posting.alive += 1
+        return row
+
+    def remove(self, row: int) -> None:
+        """Take a row out; its number is not given again.
+
+        Args:
+            row: Row number; removing it twice is harmless.
+        """
+        counts = self._terms[row]
+        if counts is None:
+            return
+        self._terms[row] = None
+        self._alive[row] = 0.0
+        self._alive_rows -= 1
+        self._alive_length -= counts.length
+        for term in counts.terms.tolist():
+            self._postings[term].alive -= 1
+
+    def score(self, query: TermCounts, *, k1: float, b: float) -> LexicalScores:
+        """Score every row against a query.
+
+        Args:
+            query: Terms of the query; each counts once, however often it is said.
+            k1: Saturation of repeats, dimensionless, at least 0.
+            b: Length normalisation, in [0, 1].
+
+        Returns:
+            Scores by row number.
+
+        Source:
+            Robertson and Zaragoza, 2009, with the idf of Lucene (never negative).
+        """
+        rows = len(self._terms)
+        bm25 = np.zeros(rows, dtype=np.float64)
+        matched = np.zeros(rows, dtype=np.float64)
+        total_mass = known_mass = 0.0
+        average = self._alive_length / self._alive_rows if self._alive_rows else 0.0
+        pace = k1 * (1.0 - b + b * self._lengths[:rows] / max(average, 1.0))
+        for term in query.terms.tolist():
+            posting = self._postings.get(term)
+            frequency = posting.alive if posting is not None else 0
+            idf = np.log1p((self._alive_rows - frequency + 0.5) / (frequency + 0.5)).item()
+            total_mass += idf
+            if posting is None or not frequency:
+                continue
+            known_mass += idf
+            where = np.frombuffer(posting.rows, dtype=np.uint32)
+            counts = np.frombuffer(posting.counts, dtype=np.uint16).astype(np.float64)
+            bm25[where] += idf * (k1 + 1.0) * counts / (counts + pace[where])
+            matched[where] += idf
+            del where
+        alive = self._alive[:rows]
+        return LexicalScores(
+            bm25=bm25 * alive,
+            matched=matched * alive / total_mass if total_mass else matched,
+            known=known_mass / total_mass if total_mass else 0.0,
+        )
