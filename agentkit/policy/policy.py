@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TypeVar
 
+import yaml
+
 from agentkit.errors import ConfigError
 from agentkit.policy.boundaries import BoundariesPolicy
 from agentkit.policy.decay import DecayPolicy
@@ -58,6 +60,18 @@ class Policy:
                 model: PolicyModel = getattr(self, part.name)
                 parts[part.name] = model.model_dump(mode="json")
         return parts
+
+
+def policy_yaml(policy: Policy) -> str:
+    """Return all values by file name, as YAML for a person to read.
+
+    Args:
+        policy: The policy.
+    """
+    text: str = yaml.safe_dump(  # pyright: ignore[reportUnknownMemberType] - open in the stubs
+        policy.to_json(), allow_unicode=True, sort_keys=False
+    )
+    return text.rstrip()
 
 
 def load_policy(find: Callable[[str], Path | None]) -> Policy:

@@ -1,0 +1,294 @@
+"""`Hindsight`: the capability that gives a pydantic-ai agent a memory that learns.
+
+Trouble of ours never reaches the run: whatever fails here is logged with its traceback, and the
+agent's answer goes out as if no memory were there.
+"""
+
+import copy
+from collections.abc import Callable
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from typing import Any
+from uuid import UUID
+from weakref import WeakValueDictionary
+
+from pydantic_ai import RunContext
+from pydantic_ai.agent import AbstractAgent
+from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler
+from pydantic_ai.messages import ModelMessage, ModelRequest, TextContent, UserPromptPart
+from pydantic_ai.models import ModelRequestContext
+from pydantic_ai.run import AgentRunResult
+from pydantic_ai.toolsets import AgentToolset
+
+from agentkit.capability.bench import fit_messages
+from agentkit.capability.boundary import boundary
+from agentkit.capability.tools import MemoryTools
+from agentkit.errors import InputError
+from agentkit.kit import Kit
+from agentkit.kit.tasks import LiveRun, RunRecord
+from agentkit.records import Scope
+from agentkit.steps import BRIEFING_MARK, instructions_of, prompt_text, steps_of
+
+REFLECTION_MARK = "agentkit.reflection"
+
+UserOf = str | Callable[[RunContext[Any]], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ambient:
+    """What a `Session` tells the capability about the run that it starts.
+
+    Attributes:
+        scope: Whose run it is.
+        session_id: The session it belongs to.
+    """
+
+    scope: Scope
+    session_id: str
+
+
+AMBIENT: ContextVar[Ambient | None] = ContextVar("agentkit_ambient", default=None)
+# By identity: agents compare by value and have no hash.
+_EQUIPPED: "WeakValueDictionary[int, AbstractAgent[Any, Any]]" = WeakValueDictionary()
+
+
+def is_equipped(agent: AbstractAgent[Any, Any]) -> bool:
+    """Whether an agent was built with a `Hindsight` of its own."""
+    return _EQUIPPED.get(id(agent)) is agent
+
+
+@dataclass
+class RunState:
+    """State of one run; `for_run` makes a fresh one, so that parallel runs do not mix.
+
+    Attributes:
+        scope: Whose run it is.
+        session_id: Session it belongs to.
+        continues: Whether the session goes on after this run, so that boundaries decide.
+        first_step: Number of this run's first step within the task, from 1.
+        live: The run's message list as pydantic-ai keeps it; grows as the run goes.
+        started: Whether the first model request was seen.
+    """
+
+    scope: Scope
+    session_id: str
+    continues: bool
+    first_step: int = 1
+    live: list[ModelMessage] = field(default_factory=list[ModelMessage])
+    started: bool = False
+
+
+@dataclass
+class Hindsight(AbstractCapability[Any]):
+    """Gives a pydantic-ai agent recall, a bounded workbench, recording and hindsight.
+
+    Before the first request of a run the memories that fit the prompt are put in front of the
+    model as delimited data; every request is fitted to the workbench's budget; what happens is
+    recorded; when the task ends it is sealed and reflected on in the background.
+
+    Args:
+        kit: An open kit, or None to open the project at `project`.
+        user_id: Whose memory it is: a name, or a function of the run context.
+        agent_id: Name of the agent for memories of its own, or None to share with the user's
+            other agents.
+        project: Project folder, for specs from YAML, where no kit can be given.
+        tools: Whether the model gets `memory_search`, `memory_write` and `memory_forget`.
+
+    Raises:
+        InputError: If no user is given, or the name cannot be one.
+    """
+
+    kit: Kit | None = None
+    user_id: UserOf = ""
+    agent_id: str | None = None
+    project: str | None = None
+    tools: bool = True
+    _state: RunState | None = field(default=None, init=False, repr=False, compare=False)
+    _toolset: AgentToolset[Any] | None = field(default=None, init=False, repr=False, compare=False)
+    _of_session: bool = field(default=False, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Open the kit where none is given, and refuse a missing user before any run."""
+        if self.user_id == "":
+            raise InputError("Hindsight needs a user: Hindsight(kit, user_id='...')")
+        if isinstance(self.user_id, str):
+            Scope(self.user_id, self.agent_id)
+        if self.kit is None:
+            self.kit = Kit.open(self.project)
+        if self.tools:
+            self._toolset = MemoryTools(self.kit, self._bound).toolset()
+
+    @classmethod
+    def for_session(cls, kit: Kit, scope: Scope) -> "Hindsight":
+        """Return the capability that a session adds to an agent that has none."""
+        made = cls(kit, user_id=scope.user_id, agent_id=scope.agent_id)
+        made._of_session = True
+        return made
+
+    @classmethod
+    def from_spec(cls, *args: Any, **kwargs: Any) -> "Hindsight":
+        """Build from an agent spec: `- Hindsight: {user_id: ..., project: ...}`."""
+        return cls(None, *args, **kwargs)
+
+    def for_agent(self, agent: AbstractAgent[Any, Any]) -> AbstractCapability[Any]:
+        """Remember that this agent has a memory of its own."""
+        if not self._of_session:
+            _EQUIPPED[id(agent)] = agent
+        return self
+
+    def get_toolset(self) -> AgentToolset[Any] | None:
+        """Return the memory tools, built once."""
+        return self._toolset
+
+    async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
+        """Return a copy with state of its own; a reflection's run gets one that does nothing."""
+        fresh = copy.copy(self)
+        fresh._state = None
+        if (ctx.metadata or {}).get(REFLECTION_MARK):
+            return fresh
+        with boundary("starting a run"):
+            fresh._state = await self._start(ctx)
+        return fresh
+
+    async def before_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Put the briefing in front of the model once, and keep the steps so far."""
+        state = self._state
+        if state is None:
+            return request_context
+        state.live = ctx.messages
+        with boundary("recalling"):
+            if not state.started:
+                state.started = True
+                await self._brief(ctx, state)
+        with boundary("keeping the steps"):
+            record = self._record(ctx, state)
+            self._the_kit.background.spawn("keep steps", lambda: self._the_kit.tasks.keep(record))
+        return request_context
+
+    async def prepare_model_request(
+        self, ctx: RunContext[Any], request_context: ModelRequestContext
+    ) -> ModelRequestContext:
+        """Fit the messages to the workbench; the stored history stays whole."""
+        if self._state is None:
+            return request_context
+        fitted = fit_messages(
+            request_context.messages, run_id=ctx.run_id, policy=self._the_kit.policy.working
+        )
+        return replace(request_context, messages=fitted)
+
+    async def wrap_run(
+        self, ctx: RunContext[Any], *, handler: WrapRunHandler
+    ) -> AgentRunResult[Any]:
+        """Record the run whichever way it ends, and never change how it ends."""
+        try:
+            result = await handler()
+        except BaseException as error:
+            self._finish(ctx, failure=type(error).__name__)
+            raise
+        self._finish(ctx, usage=(result.usage.input_tokens, result.usage.output_tokens))
+        return result
+
+    @property
+    def _the_kit(self) -> Kit:
+        assert self.kit is not None, "set in __post_init__"
+        return self.kit
+
+    def _bound(self, ctx: RunContext[Any]) -> Ambient:
+        """Whose run this is, and in which session: the session's word goes first."""
+        ambient = AMBIENT.get()
+        if ambient is not None:
+            return ambient
+        user_id = self.user_id if isinstance(self.user_id, str) else self.user_id(ctx)
+        session_id = ctx.conversation_id or ctx.run_id or ""
+        return Ambient(Scope(user_id, self.agent_id), session_id)
+
+    async def _start(self, ctx: RunContext[Any]) -> RunState:
+        bound = self._bound(ctx)
+        state = RunState(
+            scope=bound.scope,
+            session_id=bound.session_id,
+            continues=AMBIENT.get() is not None or _is_conversation(ctx),
+        )
+        await self._the_kit.start()
+        if state.continues:
+            state.first_step = await self._the_kit.tasks.next_step(bound.scope, bound.session_id)
+        return state
+
+    async def _brief(self, ctx: RunContext[Any], state: RunState) -> None:
+        """Recall for this prompt; what the user asks to remember is written at once."""
+        prompt = prompt_text(ctx.prompt)
+        if not prompt.strip() or _resumes_tools(ctx.messages):
+            return
+        kit = self._the_kit
+        await kit.remember_if_asked(prompt, scope=state.scope)
+        briefing = await kit.brief(prompt, scope=state.scope, session_id=state.session_id)
+        if briefing.text:
+            mark = {BRIEFING_MARK: briefing.retrieval_id}
+            ctx.enqueue(UserPromptPart([TextContent(briefing.text, metadata=mark)]))
+
+    def _record(
+        self,
+        ctx: RunContext[Any],
+        state: RunState,
+        *,
+        failure: str = "",
+        usage: tuple[int, int] = (0, 0),
+    ) -> RunRecord:
+        mine = [message for message in state.live if message.run_id == ctx.run_id]
+        steps = steps_of(mine, start=state.first_step)
+        if not steps and ctx.prompt:
+            steps = steps_of([ModelRequest.user_text_prompt(prompt_text(ctx.prompt))])
+        return RunRecord(
+            scope=state.scope,
+            session_id=state.session_id,
+            run_id=ctx.run_id or "",
+            continues=state.continues,
+            steps=steps,
+            instructions=instructions_of(mine),
+            model=_model_string(ctx),
+            failure=failure,
+            tokens_in=usage[0],
+            tokens_out=usage[1],
+            live=LiveRun(model=ctx.model, history=tuple(state.live)),
+        )
+
+    def _finish(
+        self, ctx: RunContext[Any], *, failure: str = "", usage: tuple[int, int] = (0, 0)
+    ) -> None:
+        """Hand the run over; sealing and reflecting happen beside the caller."""
+        state = self._state
+        if state is None:
+            return
+        with boundary("recording a run"):
+            record = self._record(ctx, state, failure=failure, usage=usage)
+            self._the_kit.background.spawn("finish run", lambda: self._the_kit.finish_run(record))
+
+
+def _is_conversation(ctx: RunContext[Any]) -> bool:
+    """Whether a bare run belongs to a conversation that goes on.
+
+    It does when it came with a history, or when the caller named the conversation; pydantic-ai
+    gives every other run a fresh uuid7, and such a run is one task.
+    """
+    if ctx.messages:
+        return True
+    try:
+        return UUID(ctx.conversation_id or "").version != 7
+    except ValueError:
+        return True
+
+
+def _resumes_tools(messages: list[ModelMessage]) -> bool:
+    """Whether the last request answers deferred tools, so there is no prompt to recall for."""
+    if not messages or not isinstance(messages[-1], ModelRequest):
+        return False
+    return not any(isinstance(part, UserPromptPart) for part in messages[-1].parts)
+
+
+def _model_string(ctx: RunContext[Any]) -> str | None:
+    """`provider:name`, from which a worker elsewhere can build the model again."""
+    system = getattr(ctx.model, "system", None)
+    name = getattr(ctx.model, "model_name", None)
+    return f"{system}:{name}" if system and name else None

@@ -1,0 +1,56 @@
+"""The briefing: recall, then render what fits, as delimited data."""
+
+from agentkit.kit.parts import Parts
+from agentkit.kit.recalling import Recaller
+from agentkit.recall import BriefingView, compose
+from agentkit.records import Briefing, Language, Query, Scope
+from agentkit.text import estimate_tokens, language_of
+
+
+class Briefer:
+    """Renders recalled memories for a model."""
+
+    def __init__(self, parts: Parts, recaller: Recaller) -> None:
+        """Bind the rooms."""
+        self._parts = parts
+        self._recaller = recaller
+
+    async def brief(
+        self,
+        query: Query,
+        *,
+        scope: Scope,
+        session_id: str | None,
+        budget_tokens: int | None,
+    ) -> Briefing:
+        """Recall, and render what fits the budget.
+
+        Args:
+            query: What the task is about.
+            scope: Whose memory.
+            session_id: Session it serves, for the log.
+            budget_tokens: Most tokens, wrapper included; None for the policy's.
+
+        Raises:
+            StoreError: If the database cannot be read.
+            TemplateError: If the briefing's template is broken.
+        """
+        result = await self._recaller.recall(query, scope=scope, session_id=session_id)
+        policy = self._parts.policy.recall.briefing
+        language = self._language(query.text)
+
+        def render(view: BriefingView) -> str:
+            return self._parts.templates.render("briefing", language=language, **view.variables())
+
+        return compose(
+            result.hits,
+            budget_tokens=policy.budget_tokens if budget_tokens is None else budget_tokens,
+            policy=policy,
+            render=render,
+            estimate=estimate_tokens,
+            retrieval_id=result.retrieval_id,
+        )
+
+    def _language(self, text: str) -> Language:
+        wanted = self._parts.settings.language
+        return language_of(text) if wanted == "auto" else wanted

@@ -1,0 +1,136 @@
+"""What a query is about: prototypes of the taxonomy's examples and of the user's memories."""
+
+import hashlib
+import logging
+import tempfile
+from collections import OrderedDict
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from agentkit.kit.embedding import try_embed
+from agentkit.kit.parts import Parts
+from agentkit.recall import AliasTable, Prototypes, ScopeIndex, TagExamples, infer_tags
+from agentkit.records import Float32Array, IntentTag, Query, Scope
+from agentkit.store import offload
+
+logger = logging.getLogger("agentkit")
+
+MOST_SCOPES = 64
+FILE_NAME = "prototypes.npz"
+
+
+class IntentFinder:
+    """Finds the tags that a query is about; unsure means none.
+
+    Embedding the taxonomy's examples takes a second or two, so it is done once, beside the
+    caller, and kept in a file; until then phrases and the user's own memories speak alone.
+    """
+
+    def __init__(self, parts: Parts, *, aliases: AliasTable) -> None:
+        """Read nothing yet."""
+        self._parts = parts
+        self._aliases = aliases
+        self._examples: tuple[TagExamples, ...] | None = None
+        self._scopes: OrderedDict[Scope, tuple[int, Prototypes]] = OrderedDict()
+
+    async def find(
+        self,
+        query: Query,
+        *,
+        text: str,
+        vector: Float32Array | None,
+        scope: Scope,
+        index: ScopeIndex,
+    ) -> tuple[IntentTag, ...]:
+        """Return the inferred tags of a query.
+
+        Args:
+            query: What was asked; tags that it names itself are not added to.
+            text: The part of it that is searched with.
+            vector: Embedding of that part, or None.
+            scope: Whose memories the prototypes are built from; never another's.
+            index: Those memories.
+        """
+        if query.tags or not query.infer_tags:
+            return ()
+        if self._examples is None:
+            self._examples = await offload(self._kept)
+        return infer_tags(
+            text,
+            vector=vector,
+            aliases=self._aliases,
+            prototypes=self._prototypes(scope, index),
+            policy=self._parts.policy.recall.tags,
+        )
+
+    async def prepare(self) -> None:
+        """Embed the taxonomy's examples, unless that was done before for the same examples."""
+        if self._examples or await offload(self._kept):
+            return
+        examples = self._parts.policy.taxonomy.examples()
+        vectors, problem = await try_embed(
+            self._parts.embedder, [one.text for one in examples], kind="document"
+        )
+        if vectors is None:
+            logger.info("no tag prototypes: %s", problem)
+            return
+        await offload(lambda: self._keep(vectors))
+        self._examples = self._summed(vectors)
+        self._scopes.clear()
+
+    def _prototypes(self, scope: Scope, index: ScopeIndex) -> Prototypes:
+        held = self._scopes.get(scope)
+        if held is not None and held[0] == index.revision:
+            self._scopes.move_to_end(scope)
+            return held[1]
+        own = index.tag_examples(agent_id=scope.agent_id)
+        made = Prototypes(
+            [*(self._examples or ()), *own],
+            least_examples=self._parts.policy.recall.tags.least_examples,
+        )
+        self._scopes[scope] = (index.revision, made)
+        while len(self._scopes) > MOST_SCOPES:
+            self._scopes.popitem(last=False)
+        return made
+
+    def _summed(self, vectors: Float32Array) -> tuple[TagExamples, ...]:
+        examples = self._parts.policy.taxonomy.examples()
+        numbered = sorted(range(len(examples)), key=lambda at: examples[at].tag)
+        return tuple(
+            TagExamples.of(tag, vectors[list(places)])
+            for tag, places in groupby(numbered, key=lambda at: examples[at].tag)
+        )
+
+    @property
+    def _path(self) -> Path:
+        return self._parts.state_path / FILE_NAME
+
+    def _key(self) -> str:
+        """What the kept vectors depend on."""
+        texts: Sequence[str] = [
+            f"{one.tag}\x1f{one.text}" for one in self._parts.policy.taxonomy.examples()
+        ]
+        content = "\x1e".join([self._parts.settings.embedder, *texts])
+        return hashlib.sha256(content.encode("utf-8")).hexdigest()
+
+    def _kept(self) -> tuple[TagExamples, ...]:
+        """The examples of an earlier process, or nothing where they are of another taxonomy."""
+        if self._parts.embedder is None or not self._path.is_file():
+            return ()
+        try:
+            with np.load(self._path, allow_pickle=False) as held:
+                if str(held["key"]) != self._key():
+                    return ()
+                return self._summed(held["vectors"].astype(np.float32))
+        except (OSError, ValueError, KeyError) as error:
+            logger.warning("tag prototypes cannot be read and are made again: %s", error)
+            return ()
+
+    def _keep(self, vectors: Float32Array) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=self._path.parent, suffix=".npz", delete=False) as out:
+            np.savez(out, key=np.array(self._key()), vectors=vectors)
+        Path(out.name).replace(self._path)

@@ -1,0 +1,50 @@
+"""What a kit is put together from: settings, policy, content, store, embedder, clock."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from agentkit.policy import Policy
+from agentkit.ports import Clock, Embedder
+from agentkit.project import Project
+from agentkit.recall import AliasTable
+from agentkit.records import Tag
+from agentkit.settings import Settings
+from agentkit.store import Store
+from agentkit.templates import Templates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Parts:
+    """The rooms of one open project.
+
+    Attributes:
+        project: Where content is found.
+        settings: Settings in force.
+        policy: Policy in force.
+        templates: Prompt templates.
+        store: The open store.
+        embedder: The embedder, or None for recall by words alone.
+        clock: Where the time comes from.
+        aliases: Phrases of the taxonomy.
+        state_path: Folder of everything that is written.
+    """
+
+    project: Project
+    settings: Settings
+    policy: Policy
+    templates: Templates
+    store: Store
+    embedder: Embedder | None
+    clock: Clock
+    aliases: AliasTable
+    state_path: Path
+
+    def find_tags(self, text: str) -> tuple[Tag, ...]:
+        """Return the tags whose phrases stand in a text, sorted."""
+        return self.aliases.find(text)
+
+
+def system_clock() -> datetime:
+    """Return the current time, UTC-aware."""
+    return datetime.now(UTC)

@@ -1,0 +1,167 @@
+"""The doors that only look: nothing behind them changes anything."""
+
+from collections.abc import Sequence
+
+from agentkit.kit.parts import Parts
+from agentkit.policy import Policy
+from agentkit.project import Project
+from agentkit.records import (
+    Episode,
+    Job,
+    Memory,
+    MemoryEvent,
+    MemoryLink,
+    MemoryStatus,
+    MemoryType,
+    Retrieval,
+    Scope,
+    Tag,
+    Trajectory,
+)
+from agentkit.settings import Settings
+from agentkit.store import Check
+from agentkit.templates import Templates
+
+
+class Reading:
+    """What of an open project can be looked at."""
+
+    def __init__(self, parts: Parts) -> None:
+        """Look into the rooms of a project."""
+        self._parts = parts
+
+    @property
+    def settings(self) -> Settings:
+        """Settings in force."""
+        return self._parts.settings
+
+    @property
+    def policy(self) -> Policy:
+        """Policy in force."""
+        return self._parts.policy
+
+    @property
+    def project(self) -> Project:
+        """Where content is found."""
+        return self._parts.project
+
+    @property
+    def templates(self) -> Templates:
+        """Prompt templates."""
+        return self._parts.templates
+
+    def scope(self, user_id: str, agent_id: str | None = None) -> Scope:
+        """Return the scope of a user, and optionally of one of the user's agents.
+
+        Raises:
+            InputError: If a name cannot be a scope.
+        """
+        return Scope(user_id, agent_id)
+
+    async def memory(self, memory_id: str, *, scope: Scope) -> Memory:
+        """Return one memory.
+
+        Raises:
+            NotFoundError: If there is none of that id in this scope.
+        """
+        return await self._parts.store.memory(scope, memory_id)
+
+    async def memories(
+        self,
+        *,
+        scope: Scope,
+        statuses: Sequence[MemoryStatus] | None = None,
+        memory_type: MemoryType | None = None,
+        tag: Tag | None = None,
+        limit: int = 50,
+        offset: int = 0,
+    ) -> tuple[Memory, ...]:
+        """Return memories, newest first.
+
+        Args:
+            scope: Whose memories.
+            statuses: Only these, or None for all that are visible.
+            memory_type: Only this type, or None.
+            tag: Only with this tag, or None.
+            limit: Most entries, at least 1.
+            offset: Entries to skip, at least 0.
+        """
+        return await self._parts.store.memories(
+            scope,
+            statuses=statuses,
+            memory_type=memory_type,
+            tag=tag,
+            limit=limit,
+            offset=offset,
+        )
+
+    async def history(self, memory_id: str, *, scope: Scope) -> tuple[MemoryEvent, ...]:
+        """Return what happened to a memory, oldest first.
+
+        Raises:
+            NotFoundError: If there is none of that id in this scope.
+        """
+        return await self._parts.store.history(scope, memory_id)
+
+    async def links(self, memory_id: str, *, scope: Scope) -> tuple[MemoryLink, ...]:
+        """Return how a memory stands to others of the same user.
+
+        Raises:
+            NotFoundError: If there is none of that id in this scope.
+        """
+        return await self._parts.store.links(scope, memory_id)
+
+    async def episode(self, episode_id: str, *, scope: Scope) -> Episode:
+        """Return one episode.
+
+        Raises:
+            NotFoundError: If there is none of that id in this scope.
+        """
+        return await self._parts.store.episode(scope, episode_id)
+
+    async def episodes(
+        self, *, scope: Scope, limit: int = 50, offset: int = 0
+    ) -> tuple[Episode, ...]:
+        """Return episodes, newest first.
+
+        Args:
+            scope: Whose episodes.
+            limit: Most entries, at least 1.
+            offset: Entries to skip, at least 0.
+        """
+        return await self._parts.store.episodes(scope, limit=limit, offset=offset)
+
+    async def trajectory(self, episode_id: str, *, scope: Scope) -> Trajectory:
+        """Return the steps of an episode, checked against its hash.
+
+        Raises:
+            NotFoundError: If there is no such episode in this scope.
+            StoreError: If its file is missing or was changed.
+        """
+        return await self._parts.store.trajectory(scope, episode_id)
+
+    async def retrievals(
+        self, *, scope: Scope, limit: int = 50, session_id: str | None = None
+    ) -> tuple[Retrieval, ...]:
+        """Return the retrieval log, newest first, each with its whole pool.
+
+        Args:
+            scope: Whose recalls.
+            limit: Most entries, at least 1.
+            session_id: Only of this session, or None.
+        """
+        return await self._parts.store.retrievals(scope, limit=limit, session_id=session_id)
+
+    async def jobs(self, *, scope: Scope | None = None) -> tuple[Job, ...]:
+        """Return the jobs that are not done, oldest first.
+
+        Args:
+            scope: Only this user's, or None for everybody's.
+        """
+        return await self._parts.store.jobs(
+            scope, states=("pending", "running", "waiting", "partial", "dead")
+        )
+
+    async def doctor(self) -> tuple[Check, ...]:
+        """Look the store over; nothing is changed."""
+        return await self._parts.store.check()

@@ -1,0 +1,250 @@
+"""The recall path: embed, refresh, rank, check against SQL, explain, log; within a hard limit."""
+
+import asyncio
+import json
+import logging
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from agentkit.kit.background import Background
+from agentkit.kit.embedding import try_embed, warm
+from agentkit.kit.intent import IntentFinder
+from agentkit.kit.parts import Parts
+from agentkit.recall import IndexCache, Ranking, RankQuery, ScopeIndex, explanation, focus, rank
+from agentkit.records import (
+    Candidate,
+    Float32Array,
+    Hit,
+    IntentTag,
+    Memory,
+    MemoryStatus,
+    Neighbour,
+    Query,
+    RecallResult,
+    Retrieval,
+    Scope,
+)
+from agentkit.reflection import redact
+from agentkit.store import new_id, offload
+
+logger = logging.getLogger("agentkit")
+
+BYTES_PER_MB = 1 << 20
+# The bundled embedder loads in 1.3 s on an idle machine; a loaded one takes a few times that.
+WARM_LIMIT_S = 10.0
+DISPUTED_NOTE = "disputed: another memory contradicts it"
+VISIBLE: tuple[MemoryStatus, ...] = ("pending", "active", "disputed", "archived")
+
+
+@dataclass(slots=True)
+class Stages:
+    """Milliseconds spent in each stage of one recall.
+
+    Attributes:
+        spent_ms: Finished stages, in order.
+        current: Stage that is running, or "".
+    """
+
+    spent_ms: dict[str, float] = field(default_factory=dict[str, float])
+    current: str = ""
+
+    @contextmanager
+    def stage(self, name: str) -> Generator[None]:
+        """Time one stage."""
+        self.current = name
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.spent_ms[name] = (time.perf_counter() - started) * 1_000
+        self.current = ""
+
+
+class Recaller:
+    """Answers queries over the memories of one user at a time."""
+
+    def __init__(self, parts: Parts, *, background: Background) -> None:
+        """Start with an empty cache; indexes are built when a user first asks."""
+        self._parts = parts
+        self._background = background
+        self._cache = IndexCache(max_bytes=parts.policy.recall.cache_mb * BYTES_PER_MB)
+        self.intent = IntentFinder(parts, aliases=parts.aliases)
+        self._lock = threading.Lock()
+        self._policy_kept = False
+
+    async def recall(
+        self, query: Query, *, scope: Scope, session_id: str | None = None
+    ) -> RecallResult:
+        """Return ranked memories within the time limit, and log the recall.
+
+        The first recall of a process waits for the embedder to load before the limit begins.
+        Over the limit the answer is empty and says so; the late one goes to the log only.
+
+        Args:
+            query: What is asked.
+            scope: Whose memory.
+            session_id: Session it serves, for the log.
+
+        Raises:
+            StoreError: If the database cannot be read.
+        """
+        await warm(self._parts.embedder, limit_s=WARM_LIMIT_S)
+        asked_at = self._parts.clock()
+        retrieval_id = new_id(asked_at)
+        stages = Stages()
+        answer = asyncio.ensure_future(self._answer(query, scope, retrieval_id, stages))
+        limit_s = self._parts.policy.recall.timeout_s
+        done, _ = await asyncio.wait({answer}, timeout=limit_s)
+        asked = Asked(query=query, scope=scope, at=asked_at, session_id=session_id)
+        if done:
+            result = answer.result()
+            self._background.spawn("log recall", lambda: self._log(result, asked), lane="log")
+            return result
+        logger.warning("recall took over %.1f s, in stage %r", limit_s, stages.current)
+        self._background.spawn("log late recall", lambda: self._log_late(answer, asked), lane="log")
+        return RecallResult(
+            retrieval_id=retrieval_id,
+            timed_out=True,
+            latency_ms=dict(stages.spent_ms),
+            degraded=f"over the limit of {limit_s:g} s in stage {stages.current or 'start'}",
+        )
+
+    async def neighbours(
+        self, vector: Float32Array | None, *, scope: Scope, limit: int
+    ) -> tuple[Neighbour, ...]:
+        """Return the stored memories whose content is most similar to a vector.
+
+        Args:
+            vector: shape (dim,), float32, or None where nothing could be embedded.
+            scope: Whose memories.
+            limit: Most entries wanted.
+
+        Returns:
+            Most similar first; empty without a vector.
+        """
+        if vector is None:
+            return ()
+        index = await self._refreshed(scope)
+        near = index.nearest(vector, limit=limit, agent_id=scope.agent_id)
+        cosines = {one.memory_id: one.cosine for one in near}
+        found = await self._parts.store.memories(
+            scope, ids=list(cosines), statuses=VISIBLE, limit=max(len(cosines), 1)
+        )
+        by_nearness = sorted(found, key=lambda memory: -cosines[memory.memory_id])
+        return tuple(Neighbour(memory=one, cosine=cosines[one.memory_id]) for one in by_nearness)
+
+    async def _answer(
+        self, query: Query, scope: Scope, retrieval_id: str, stages: Stages
+    ) -> RecallResult:
+        """Everything that counts against the time limit."""
+        policy = self._parts.policy
+        text = focus(query.text, limit_chars=policy.recall.focus_chars)
+        with stages.stage("embed"):
+            vectors, degraded = await try_embed(self._parts.embedder, [text], kind="query")
+        vector = None if vectors is None else vectors[0]
+        with stages.stage("refresh"):
+            index = await self._refreshed(scope)
+        with stages.stage("intent"):
+            intent = await self.intent.find(
+                query, text=text, vector=vector, scope=scope, index=index
+            )
+        asked = RankQuery.of(
+            query, text=text, vector=vector, agent_id=scope.agent_id, intent=intent
+        )
+        now_s = self._parts.clock().timestamp()
+        with stages.stage("rank"):
+            ranking = await offload(
+                lambda: rank(index, asked, policy=policy.recall, decay=policy.decay, now_s=now_s)
+            )
+        with stages.stage("check"):
+            hits = await self._hits(ranking, scope)
+        return RecallResult(
+            retrieval_id=retrieval_id,
+            hits=hits,
+            pool=ranking.pool,
+            intent=ranking.intent,
+            relaxations=ranking.relaxations,
+            normalisers=ranking.normalisers,
+            latency_ms=dict(stages.spent_ms),
+            degraded=degraded or ranking.degraded,
+        )
+
+    async def _refreshed(self, scope: Scope) -> ScopeIndex:
+        """The user's index, brought to the revision that the database is at."""
+        with self._lock:
+            index = self._cache.get(scope.user_id)
+        changes = await self._parts.store.changes(scope, since=index.revision)
+        with self._lock:
+            if changes.revision > index.revision or changes.complete:
+                index.apply(changes)
+                self._cache.resized(scope.user_id)
+        return index
+
+    async def _hits(self, ranking: Ranking, scope: Scope) -> tuple[Hit, ...]:
+        """What SQL still shows of the ranked memories: an index is never believed alone."""
+        if not ranking.memory_ids:
+            return ()
+        found = await self._parts.store.memories(
+            scope, ids=ranking.memory_ids, statuses=VISIBLE, limit=len(ranking.memory_ids)
+        )
+        by_id = {memory.memory_id: memory for memory in found}
+        pool = {candidate.memory_id: candidate for candidate in ranking.pool}
+        return tuple(
+            _hit(by_id[memory_id], pool[memory_id], ranking.intent)
+            for memory_id in ranking.memory_ids
+            if memory_id in by_id
+        )
+
+    async def _log_late(self, answer: asyncio.Future[RecallResult], asked: "Asked") -> None:
+        await self._log(replace(await answer, timed_out=True), asked)
+
+    async def _log(self, result: RecallResult, asked: "Asked") -> None:
+        text = redact(asked.query.text).text
+        if not self._policy_kept:
+            policy = self._parts.policy
+            content = json.dumps(policy.to_json(), ensure_ascii=False, sort_keys=True)
+            await self._parts.store.save_policy(policy.fingerprint, content)
+            self._policy_kept = True
+        await self._parts.store.log_retrieval(
+            Retrieval(
+                retrieval_id=result.retrieval_id,
+                scope=asked.scope,
+                session_id=asked.session_id,
+                query=replace(asked.query, text=text),
+                asked_at=asked.at,
+                policy_fingerprint=self._parts.policy.fingerprint,
+                result=replace(result, hits=()),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A recall as it goes into the log.
+
+    Attributes:
+        query: What was asked.
+        scope: Whose memory.
+        at: When, UTC.
+        session_id: Session it served, or None.
+    """
+
+    query: Query
+    scope: Scope
+    at: datetime
+    session_id: str | None
+
+
+def _hit(memory: Memory, candidate: Candidate, intent: tuple[IntentTag, ...]) -> Hit:
+    return Hit(
+        memory=memory,
+        score=candidate.score,
+        similarity=candidate.features.cosine,
+        factors=candidate.factors,
+        explanation=explanation(candidate, intent=intent),
+        note=DISPUTED_NOTE if memory.status == "disputed" else "",
+    )

@@ -1,0 +1,107 @@
+"""An open project at work: its background, the runs it takes over, its beginning and end."""
+
+from types import TracebackType
+from typing import Self
+
+from agentkit.kit.admitting import Admitter
+from agentkit.kit.background import EXIT_BUDGET_S, Background
+from agentkit.kit.briefing import Briefer
+from agentkit.kit.critics import Critics
+from agentkit.kit.parts import Parts
+from agentkit.kit.reading import Reading
+from agentkit.kit.recalling import Recaller
+from agentkit.kit.reflecting import Reflector
+from agentkit.kit.tasks import RunRecord, Tasks
+from agentkit.kit.worker import Worker
+from agentkit.records import Episode, Outcome, Scope
+
+
+class Running(Reading):
+    """Puts the rooms together, takes over runs, and finishes what is pending at the end.
+
+    Attributes:
+        background: Work that must get done but that nobody waits for.
+        tasks: Tasks that are open, and their sealing.
+    """
+
+    def __init__(self, parts: Parts) -> None:
+        """Put the rooms together; `Kit.open` makes the parts."""
+        super().__init__(parts)
+        self.background = Background(exit_work=self._exit_work)
+        self.tasks = Tasks(parts)
+        self._recaller = Recaller(parts, background=self.background)
+        self._briefer = Briefer(parts, self._recaller)
+        self._admitter = Admitter(parts, self._recaller)
+        reflector = Reflector(
+            parts,
+            recaller=self._recaller,
+            admitter=self._admitter,
+            tasks=self.tasks,
+            critics=Critics(parts),
+        )
+        self._worker = Worker(parts, reflector=reflector, background=self.background)
+        self._started = False
+
+    async def end_task(
+        self, scope: Scope, session_id: str, *, outcome: Outcome | None = None
+    ) -> Episode | None:
+        """Seal the open task of a session now, and reflect on it in the background.
+
+        Args:
+            scope: Whose task.
+            session_id: Its session.
+            outcome: How it ended, if the caller knows.
+        """
+        await self.background.join(lane="log")
+        episode = await self.tasks.end(
+            scope, session_id, reason="closed", said=outcome or "unknown"
+        )
+        if episode is not None:
+            self._worker.wake()
+        return episode
+
+    async def finish_run(self, record: RunRecord) -> None:
+        """Take over a run that ended; where its task ended too, reflect in the background."""
+        await self.background.join(lane="log")
+        if await self.tasks.finish(record) is not None:
+            self._worker.wake()
+
+    async def start(self) -> None:
+        """Take up what earlier processes left, beside the caller: open tasks, jobs, index. Once."""
+        if self._started:
+            return
+        self._started = True
+
+        async def recover() -> None:
+            await self.tasks.recover()
+            self._worker.wake()
+            await self._recaller.intent.prepare()
+
+        self.background.spawn("take up what was left", recover, lane="work")
+
+    async def aclose(self, *, timeout_s: float = EXIT_BUDGET_S) -> None:
+        """Finish what is pending, and close the store. Calling it twice is harmless.
+
+        Args:
+            timeout_s: Longest wait in seconds; what is not done by then is done at the next start.
+        """
+        await self.background.close(timeout_s=timeout_s)
+        await self._parts.store.close()
+
+    async def __aenter__(self) -> Self:
+        """Start the background work."""
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Finish and close."""
+        await self.aclose()
+
+    async def _exit_work(self) -> None:
+        if self.settings.worker == "inline":
+            await self._worker.work_off()

@@ -1,0 +1,115 @@
+"""The inline worker: claims due jobs one by one and works them off."""
+
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+
+from agentkit.errors import ReflectionError
+from agentkit.kit.background import Background, attempt
+from agentkit.kit.parts import Parts
+from agentkit.kit.reflecting import Reflector
+from agentkit.records import Job, JobKind, ReflectionReport, Scope
+
+logger = logging.getLogger("agentkit")
+
+KINDS: tuple[JobKind, ...] = ("reflect", "conflict")
+LEASE_MARGIN_S = 60.0
+BACKOFF_FIRST_S = 5.0
+BACKOFF_MOST_S = 900.0
+
+Progress = Callable[[int, int], None]
+
+
+class Worker:
+    """Works off jobs in this process; several processes may do so at once."""
+
+    def __init__(self, parts: Parts, *, reflector: Reflector, background: Background) -> None:
+        """Bind the rooms; nothing runs until `wake` or `work_off`."""
+        self._parts = parts
+        self._reflector = reflector
+        self._background = background
+        self._awake = False
+
+    def wake(self) -> None:
+        """Work off what is due beside the caller, unless somebody else is to do it."""
+        if self._parts.settings.worker != "inline" or self._awake:
+            return
+        self._awake = True
+        self._background.spawn("work off jobs", self._awake_work, lane="work")
+
+    async def work_off(
+        self, *, scope: Scope | None = None, progress: Progress | None = None
+    ) -> tuple[ReflectionReport, ...]:
+        """Do every due job, then bring embeddings and index level.
+
+        Args:
+            scope: Only jobs of this user, or None for everybody's.
+            progress: Told the number of jobs done and the number still waiting.
+
+        Returns:
+            One report for each reflection, in the order in which they were done.
+
+        Raises:
+            StoreError: If the database cannot be read or written.
+        """
+        reports: list[ReflectionReport] = []
+        done = 0
+        lease_s = self._parts.policy.reflection.timeout_s + LEASE_MARGIN_S
+        while job := await self._parts.store.claim(kinds=KINDS, lease_s=lease_s, scope=scope):
+            report = await self._do(job)
+            done += 1
+            if report is not None:
+                reports.append(report)
+            if progress is not None:
+                progress(done, await self._waiting(scope))
+        report = await self._parts.store.settle()
+        if report.problem:
+            logger.warning("index and embeddings are behind: %s", report.problem)
+        return tuple(reports)
+
+    async def _awake_work(self) -> None:
+        self._awake = False
+        await self.work_off()
+
+    async def _waiting(self, scope: Scope | None) -> int:
+        now = self._parts.clock()
+        jobs = await self._parts.store.jobs(scope, states=("pending",))
+        return sum(job.run_after <= now for job in jobs)
+
+    async def _do(self, job: Job) -> ReflectionReport | None:
+        """Do one job; what fails is put back with a delay, or buried after the last try."""
+        reports: list[ReflectionReport] = []
+
+        async def work() -> None:
+            if job.kind == "reflect":
+                reports.append(await self._reflector.reflect(job))
+            else:
+                await self._reflector.check_conflicts(job)
+
+        error = await attempt(f"job {job.job_id} ({job.kind} {job.subject_id})", work)
+        if error is None:
+            return reports[0] if reports else None
+        await self._put_back(job, error)
+        if job.kind != "reflect":
+            return None
+        return ReflectionReport(episode_id=job.subject_id, reflection=None, error=str(error))
+
+    async def _put_back(self, job: Job, error: Exception) -> None:
+        said = f"{type(error).__name__}: {error}"
+        permanent = isinstance(error, ReflectionError) and not error.retryable
+        if permanent or job.attempts >= self._parts.policy.reflection.attempts:
+            await self._parts.store.bury_job(job, error=said)
+            return
+        asked_s = error.retry_after_s if isinstance(error, ReflectionError) else None
+        wait_s = asked_s if asked_s is not None else backoff_s(job.attempts)
+        run_after = self._parts.clock() + timedelta(seconds=wait_s)
+        await self._parts.store.retry_job(job, error=said, run_after=run_after)
+
+
+def backoff_s(attempts: int) -> float:
+    """Return the seconds to wait before the next try: 5, 10, 20 ... at most 900.
+
+    Args:
+        attempts: Tries so far, at least 1.
+    """
+    return min(BACKOFF_FIRST_S * 2 ** (attempts - 1), BACKOFF_MOST_S)
