@@ -1,0 +1,179 @@
+"""`agentkit demo`: the main job end to end, with no key and no network."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from agentkit.kit import Kit
+    from agentkit.records import Memory, ReflectionReport, Scope
+
+FOLDER = Path("agentkit-demo")
+REPORT = "report.json"
+USER = "demo"
+SESSIONS = ("office.openai.jsonl", "analyst.pydantic-ai.json")
+QUESTIONS = (
+    "Averaging the amounts breaks because a few cells hold a word. What then?",
+    "打开客户的表格，全是看不懂的字符，怎么办？",
+    "Which units should the figures in my write-up have?",
+)
+SECOND_TASK = "The amount column of invoices.csv has gaps and some text in it. Fill the gaps."
+SECOND_ANSWER = "Declared 'N/A' as a missing mark, then filled the gaps with the median."
+SHOWN_LESSONS = 6
+SHOWN_HITS = 2
+LINE_CHARS = 160
+
+
+def demo(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Project folder of the demo; made if missing.")
+    ] = FOLDER,
+) -> None:
+    """Show the whole loop on recorded sessions: no key, no network."""
+    import asyncio
+    import shutil
+
+    from agentkit.project import init_project
+
+    if not (folder / "agentkit.yaml").is_file():
+        init_project(folder)
+    # Only what an earlier demo computed is cleared; the project's own files stay.
+    shutil.rmtree(folder / ".agentkit", ignore_errors=True)
+    asyncio.run(_run(folder))
+
+
+async def _run(folder: Path) -> None:
+    from agentkit.kit import Kit
+
+    async with Kit.open(folder, worker="external", model=None) as kit:
+        scope = kit.scope(USER)
+        await _import(kit, scope, folder)
+        reports = await _reflect(kit, scope)
+        await _show_lessons(kit, scope, reports)
+        await _ask(kit, scope)
+        await _second_task(kit)
+    _head("5. How good is that", "computed now: a fresh copy of the sessions, other questions")
+    await _evaluate(folder)
+    _next_steps(folder)
+
+
+def _head(title: str, what: str) -> None:
+    typer.secho(f"\n{title}", bold=True)
+    typer.secho(f"   ({what})", dim=True)
+
+
+async def _import(kit: "Kit", scope: "Scope", folder: Path) -> None:
+    from agentkit.evaluation.importers import read_recordings
+
+    _head(
+        "1. Recorded sessions become episodes",
+        "recorded: the sessions were written by us; nothing is sent to any model",
+    )
+    for name in SESSIONS:
+        path = folder / "evals" / "sessions" / name
+        report = read_recordings(path)
+        counts = await kit.import_recordings(report.recordings, scope=scope)
+        typer.echo(f"   {path}: {counts.added} tasks ({report.format})")
+
+
+async def _reflect(kit: "Kit", scope: "Scope") -> "Sequence[ReflectionReport]":
+    from agentkit.cli.output import progress_bar
+
+    _head(
+        "2. Each episode is looked back on",
+        "computed now: by the rule critic, since no model is set",
+    )
+    with progress_bar("reflecting", shown=True) as advance:
+        reports = await kit.reflect(
+            scope=scope, progress=lambda done, left: advance(done, done + left)
+        )
+    added = sum(len(report.admitted) for report in reports)
+    refused = sum(len(report.refused) for report in reports)
+    typer.echo(f"   {len(reports)} episodes: {added} lessons admitted, {refused} refused")
+    return reports
+
+
+async def _show_lessons(kit: "Kit", scope: "Scope", reports: "Sequence[ReflectionReport]") -> None:
+    from agentkit.text import one_line
+
+    ids = [memory_id for report in reports for memory_id in report.admitted]
+    typer.echo("   Some of them, with the step each one cites:")
+    for memory_id in ids[:SHOWN_LESSONS]:
+        memory = await kit.memory(memory_id, scope=scope)
+        typer.echo(f"   * {one_line(memory.content, limit_chars=LINE_CHARS)}")
+        typer.secho(f"     {_cited(memory)}", dim=True)
+
+
+def _cited(memory: "Memory") -> str:
+    from agentkit.text import one_line
+
+    if not memory.evidence:
+        return "no step is cited"
+    first = memory.evidence[0]
+    return f"step {first.step_id}: “{one_line(first.quote, limit_chars=LINE_CHARS - 40)}”"
+
+
+async def _ask(kit: "Kit", scope: "Scope") -> None:
+    from agentkit.text import one_line
+
+    _head(
+        "3. Questions worded otherwise find them",
+        "computed now: by meaning and words, with the bundled embedder",
+    )
+    for question in QUESTIONS:
+        result = await kit.recall(kit.query(question, top_k=SHOWN_HITS), scope=scope)
+        typer.echo(f"   ? {question}")
+        for hit in result.hits:
+            typer.echo(f"     - {one_line(hit.memory.content, limit_chars=LINE_CHARS)}")
+            typer.secho(f"       {hit.explanation}", dim=True)
+    stranger = await kit.recall(QUESTIONS[0], scope=kit.scope("somebody-else"))
+    typer.echo(f"   The same question asked by another user finds {len(stranger.hits)} memories.")
+
+
+async def _second_task(kit: "Kit") -> None:
+    from agentkit.capability import Hindsight
+    from agentkit.testing import Script, scripted_agent
+
+    _head(
+        "4. A second, similar task begins",
+        "the model is scripted; what it is sent is computed now",
+    )
+    script = Script([SECOND_ANSWER])
+    agent = scripted_agent(
+        script,
+        instructions="You keep tables in order.",
+        capabilities=[Hindsight(kit, user_id=USER)],
+    )
+    await agent.run(SECOND_TASK)
+    typer.echo("   The request that the model is sent:")
+    for line in script.sent(0).splitlines():
+        typer.echo(f"   | {line}")
+
+
+async def _evaluate(folder: Path) -> None:
+    import json
+
+    from agentkit.cli.output import console
+    from agentkit.cli.replaying import replay
+    from agentkit.evaluation import SessionsSuite, caption, load_suite, table
+
+    path = folder / "evals" / "suites" / "demo.yaml"
+    suite = load_suite(path)
+    assert isinstance(suite, SessionsSuite), "the shipped demo suite replays sessions"
+    report = await replay(suite, folder=path.parent, root=folder, progress=lambda _, __: None)
+    console().print(table(report))
+    typer.echo(caption(report))
+    text = json.dumps(report.to_json(), ensure_ascii=False, indent=2)
+    (folder / REPORT).write_text(text + "\n", encoding="utf-8")
+
+
+def _next_steps(folder: Path) -> None:
+    typer.secho("\nWhat to do next", bold=True)
+    typer.echo(
+        f"   cd {folder}; put a model into agentkit.yaml (and its key into your environment)"
+    )
+    typer.echo('   edit memory/decay.yaml, then run `agentkit recall "..." --user demo --explain`')
+    typer.echo("   read report.json, then run `agentkit eval evals/suites/demo.yaml` for yourself")

@@ -1,0 +1,129 @@
+"""`agentkit eval`: score recall on a labelled corpus, or lessons on recorded sessions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agentkit.cli.options import JsonOption, ProjectOption, project_root
+
+if TYPE_CHECKING:
+    from agentkit.evaluation.report import EvalReport
+    from agentkit.evaluation.retrieval import Progress
+    from agentkit.evaluation.suites import RetrievalSuite
+    from agentkit.project import Project
+
+Advance = Callable[[int, int | None], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Choices:
+    """What the caller chose besides the suite."""
+
+    root: Path
+    data: Path | None
+    limit: int | None
+    cache: Path | None
+
+
+def evaluate(
+    suite: Annotated[
+        Path, typer.Argument(metavar="SUITE", help="Suite file, or name of one that ships.")
+    ],
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="Folder or file of the corpus.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=1, help="Ask at most N questions.")
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option("--cache", metavar="DIR", help="Keep embeddings there between runs."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="Write the JSON there as well.")
+    ] = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure recall with a suite.
+
+    A retrieval suite compares our recall with words alone, meaning alone, and an even mix of
+    both, on a corpus given by --data. A session suite replays recorded sessions and asks what
+    was learnt. Neither touches what the project remembers.
+    """
+    import asyncio
+    import json
+
+    from agentkit.cli.output import console, print_json, progress_bar
+    from agentkit.evaluation.report import caption, table
+
+    choices = _Choices(root=project_root(project), data=data, limit=limit, cache=cache)
+    with progress_bar("measuring", shown=not as_json) as advance:
+        report = asyncio.run(_run(suite, choices=choices, advance=advance))
+    document = report.to_json()
+    if out is not None:
+        _write(out, json.dumps(document, ensure_ascii=False, indent=2) + "\n")
+    if as_json:
+        print_json(document)
+    else:
+        console().print(table(report))
+        typer.echo(caption(report))
+
+
+async def _run(suite: Path, *, choices: _Choices, advance: Advance) -> "EvalReport":
+    from agentkit.cli.replaying import replay
+    from agentkit.evaluation.suites import SessionsSuite, load_suite
+    from agentkit.project import Project
+
+    file = _find_suite(suite, Project(choices.root))
+    loaded = load_suite(file)
+    if isinstance(loaded, SessionsSuite):
+        return await replay(
+            loaded, folder=choices.data or file.parent, root=choices.root, progress=advance
+        )
+    return await _measure(loaded, choices=choices, advance=advance)
+
+
+async def _measure(suite: "RetrievalSuite", *, choices: _Choices, advance: Advance) -> "EvalReport":
+    from agentkit.errors import InputError
+    from agentkit.evaluation.retrieval import evaluate as measure
+    from agentkit.policy.policy import load_policy
+    from agentkit.project import Project
+    from agentkit.settings import load_settings
+    from agentkit.store.embedders import open_embedder
+
+    if choices.data is None:
+        raise InputError(f"suite {suite.name!r} needs its corpus; give --data DIR")
+
+    def tell(progress: "Progress") -> None:
+        advance(progress.done, progress.total)
+
+    return await measure(
+        suite,
+        choices.data,
+        embedder=open_embedder(load_settings(choices.root).embedder),
+        policy=load_policy(Project(choices.root).find),
+        limit=choices.limit,
+        cache=choices.cache,
+        progress=tell,
+    )
+
+
+def _find_suite(given: Path, project: "Project") -> Path:
+    if given.is_file():
+        return given
+    named = project.find(f"evals/suites/{given.name.removesuffix('.yaml')}.yaml")
+    ships = given.parent in (Path(), Path("evals/suites"))
+    return named if ships and named is not None else given
+
+
+def _write(file: Path, text: str) -> None:
+    from agentkit.errors import InputError
+
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror}") from error

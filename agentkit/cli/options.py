@@ -1,0 +1,69 @@
+"""Options that several commands share, so that they read the same everywhere."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+USER_VARIABLE = "AGENTKIT_USER"
+
+UserOption = Annotated[
+    str,
+    typer.Option(
+        "--user",
+        metavar="NAME",
+        envvar=USER_VARIABLE,
+        help="Whose memory. There is no default and no name for everybody.",
+    ),
+]
+
+ProjectOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--project",
+        metavar="DIR",
+        help="Project folder; by default the nearest one upward that holds agentkit.yaml.",
+    ),
+]
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document and nothing else on stdout.")
+]
+
+TypeOption = Annotated[
+    str | None,
+    typer.Option("--type", metavar="TYPE", help="Only episodic, semantic or procedural memories."),
+]
+
+TagOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag",
+        metavar="TAG",
+        help="A tag, facet:value or a value only one facet has; repeat it, or join with commas.",
+    ),
+]
+
+
+def tags_given(tags: list[str] | None) -> object:
+    """Return the tags in the shape in which they were given.
+
+    One option may hold several tags, joined by commas or as a JSON list, just as a client may
+    send them in one text; several options are a list.
+    """
+    if tags is None or len(tags) != 1:
+        return tags
+    return tags[0]
+
+
+def project_root(project: Path | None) -> Path:
+    """Return the project folder as `Kit.open` finds it.
+
+    Args:
+        project: Folder as given, or None to look upward from the current folder.
+    """
+    from agentkit.project import find_root
+
+    if project is not None:
+        return project
+    return find_root(Path.cwd()) or Path.cwd()
