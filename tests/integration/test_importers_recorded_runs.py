@@ -12,7 +12,7 @@ from agentkit.evaluation.importers import read_recordings
 from agentkit.toolbox import load_toolbox, toolset
 
 
-def test_a_live_run_written_to_a_file_comes_back_with_its_failures(
+async def test_a_live_run_written_to_a_file_comes_back_with_its_failures(
     tmp_path: Path, repository: Path
 ) -> None:
     def script(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
@@ -30,7 +30,7 @@ def test_a_live_run_written_to_a_file_comes_back_with_its_failures(
     box = load_toolbox([repository / "tools"], root=tmp_path)
     agent = Agent(FunctionModel(script), instructions="Be careful.", toolsets=[toolset(box)])
     agent.tool_plain(retries=3)(fussy)
-    result = agent.run_sync("Go")
+    result = await agent.run("Go")
     file = tmp_path / "run.json"
     file.write_bytes(ModelMessagesTypeAdapter.dump_json(result.all_messages()))
 

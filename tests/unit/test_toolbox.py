@@ -174,7 +174,7 @@ def script(*calls: ToolCallPart) -> FunctionModel:
     return FunctionModel(model)
 
 
-def test_an_agent_is_told_what_a_tool_returned_or_refused(tmp_path: Path) -> None:
+async def test_an_agent_is_told_what_a_tool_returned_or_refused(tmp_path: Path) -> None:
     tools = toolset(box(tmp_path, good=GOOD))
     calls = (
         ToolCallPart("good_size", {"path": "tools/good.py"}, "1"),
@@ -183,7 +183,7 @@ def test_an_agent_is_told_what_a_tool_returned_or_refused(tmp_path: Path) -> Non
         ToolCallPart("good_later", {"word": "hello"}, "4"),
         ToolCallPart("good_refuse", {}, "5"),
     )
-    result = Agent(script(*calls), toolsets=[tools]).run_sync("go")
+    result = await Agent(script(*calls), toolsets=[tools]).run("go")
     returns = {
         part.tool_call_id: part
         for message in result.all_messages()
@@ -203,12 +203,12 @@ def test_an_agent_is_told_what_a_tool_returned_or_refused(tmp_path: Path) -> Non
     assert returns["5"].content == "Error: not today; ask tomorrow"
 
 
-def test_a_defect_of_a_tool_is_not_taken_for_a_refusal(tmp_path: Path) -> None:
+async def test_a_defect_of_a_tool_is_not_taken_for_a_refusal(tmp_path: Path) -> None:
     agent = Agent(
         script(ToolCallPart("good_crash", {})), toolsets=[toolset(box(tmp_path, good=GOOD))]
     )
     with pytest.raises(KeyError):
-        agent.run_sync("go")
+        await agent.run("go")
 
 
 @pytest.mark.parametrize("path", ["../x", "/etc/passwd", "a/../../x", "link/x", "a\x00b"])
