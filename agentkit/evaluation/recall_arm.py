@@ -11,7 +11,6 @@ from agentkit.recall.intent import AliasTable, Prototypes, TagExamples, infer_ta
 from agentkit.records import Float32Array, IntentTag, KeyEntry, MemoryEntry, ScopeChanges
 from agentkit.text import term_counts
 
-_UNSET = float("nan")
 # Ten million seconds after 1970: any fixed moment will do, for only differences count.
 _NOW_S = 1e7
 # Later documents are newer by this much, so that ties break as in the other arms.
@@ -105,23 +104,11 @@ def _created_s(document: Document, *, place: int, count: int, ages: Ages) -> flo
 def _entry(document: Document, *, vector: Float32Array | None, created_s: float) -> MemoryEntry:
     return MemoryEntry(
         memory_id=document.doc_id,
-        agent_id=None,
         memory_type=document.memory_type,
-        status="active",
         tags=document.tags,
         confidence=0.8,
         trust=1.0,
-        permanent=False,
-        demoted=False,
-        used_count=0,
-        recalled_count=0,
         created_s=created_s,
-        edited_s=_UNSET,
-        used_s=_UNSET,
-        recalled_s=_UNSET,
-        verified_s=_UNSET,
-        valid_from_s=_UNSET,
-        valid_to_s=_UNSET,
         episode_id=document.episode_id,
         position=document.position,
         keys=(

@@ -1,5 +1,6 @@
 """What recall needs of each memory, as the store hands it over: numbers, vectors, term counts."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
@@ -73,26 +74,26 @@ class MemoryEntry:
     """
 
     memory_id: str
-    agent_id: str | None
     memory_type: MemoryType
-    status: MemoryStatus
-    tags: tuple[Tag, ...]
     confidence: float
     trust: float
-    permanent: bool
-    demoted: bool
-    used_count: int
-    recalled_count: int
     created_s: float
-    edited_s: float
-    used_s: float
-    recalled_s: float
-    verified_s: float
-    valid_from_s: float
-    valid_to_s: float
-    episode_id: str | None
-    position: int
     keys: tuple[KeyEntry, ...]
+    agent_id: str | None = None
+    status: MemoryStatus = "active"
+    tags: tuple[Tag, ...] = ()
+    permanent: bool = False
+    demoted: bool = False
+    used_count: int = 0
+    recalled_count: int = 0
+    edited_s: float = math.nan
+    used_s: float = math.nan
+    recalled_s: float = math.nan
+    verified_s: float = math.nan
+    valid_from_s: float = math.nan
+    valid_to_s: float = math.nan
+    episode_id: str | None = None
+    position: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,65 +1,15 @@
 """The index of one scope: changes in and out, keys, postings, the cache."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from agentkit.errors import InputError
 from agentkit.recall import IndexCache, ScopeIndex
-from agentkit.records import Float32Array, KeyEntry, MemoryEntry, ScopeChanges, Tag
+from agentkit.records import KeyEntry, MemoryEntry, ScopeChanges, Tag
 from agentkit.text import term_counts
-
-NAN = float("nan")
-DAY_S = 86_400.0
-NOW_S = 1_796_040_000.0
-BASE = MemoryEntry(
-    memory_id="base",
-    agent_id=None,
-    memory_type="semantic",
-    status="active",
-    tags=(),
-    confidence=0.8,
-    trust=1.0,
-    permanent=False,
-    demoted=False,
-    used_count=0,
-    recalled_count=0,
-    created_s=NOW_S,
-    edited_s=NAN,
-    used_s=NAN,
-    recalled_s=NAN,
-    verified_s=NAN,
-    valid_from_s=NAN,
-    valid_to_s=NAN,
-    episode_id=None,
-    position=-1,
-    keys=(),
-)
-
-
-def unit(*numbers: float) -> Float32Array:
-    vector = np.array(numbers, dtype=np.float32)
-    return (vector / np.linalg.norm(vector)).astype(np.float32)
-
-
-def at_cosine(cosine: float) -> Float32Array:
-    return unit(cosine, (1.0 - cosine**2) ** 0.5)
-
-
-def memory(
-    memory_id: str, text: str = "", vector: Float32Array | None = None, **changes: Any
-) -> MemoryEntry:
-    key = KeyEntry(key_id=f"{memory_id}:0", kind="content", terms=term_counts(text), vector=vector)
-    return replace(BASE, memory_id=memory_id, keys=(key,), **changes)
-
-
-def holding(*entries: MemoryEntry) -> ScopeIndex:
-    index = ScopeIndex()
-    index.apply(ScopeChanges(revision=1, complete=True, entries=entries))
-    return index
-
+from tests.recall_scope import BASE, holding, memory, unit
 
 CSV = Tag("tool", "csv")
 
