@@ -137,6 +137,22 @@ class Recaller:
         by_nearness = sorted(found, key=lambda memory: -cosines[memory.memory_id])
         return tuple(Neighbour(memory=one, cosine=cosines[one.memory_id]) for one in by_nearness)
 
+    async def rivals(self, memory: Memory, *, scope: Scope, limit: int) -> tuple[Neighbour, ...]:
+        """Return the other stored memories most similar to one, by the vector it is stored with.
+
+        Args:
+            memory: A stored memory.
+            scope: Whose memories.
+            limit: Most entries wanted.
+
+        Returns:
+            Most similar first; empty while the memory has no vector.
+        """
+        index = await self._refreshed(scope)
+        vector = index.content_vector(memory.memory_id)
+        near = await self.neighbours(vector, scope=scope, limit=limit + 1)
+        return tuple(one for one in near if one.memory.memory_id != memory.memory_id)[:limit]
+
     async def _answer(
         self, query: Query, scope: Scope, retrieval_id: str, stages: Stages
     ) -> RecallResult:

@@ -5,11 +5,11 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 
 from agentkit.errors import NotFoundError
 from agentkit.kit.admitting import Admitted, Admitter, Ground
 from agentkit.kit.critics import Critics
-from agentkit.kit.embedding import try_embed
 from agentkit.kit.lessons import proposed
 from agentkit.kit.parts import Parts
 from agentkit.kit.recalling import Recaller
@@ -32,6 +32,9 @@ from agentkit.store import NewMemory, Verification
 from agentkit.text import language_of
 
 logger = logging.getLogger("agentkit")
+
+# Episodes stand near to the lessons drawn from them and are no rivals.
+WIDER_THAN_CANDIDATES = 4
 
 _LINKS: dict[Relationship, Relation] = {
     "contradicts": "contradicts",
@@ -193,18 +196,17 @@ class Reflector:
     async def _rivals(self, new: Memory, *, scope: Scope) -> tuple[Memory, ...]:
         """Stored memories near enough that they could say otherwise."""
         policy = self._parts.policy.reflection.conflict
-        vectors, _ = await try_embed(self._parts.embedder, [new.content], kind="document")
-        near = await self._recaller.neighbours(
-            None if vectors is None else vectors[0], scope=scope, limit=policy.candidate_limit + 1
+        near = await self._recaller.rivals(
+            new, scope=scope, limit=policy.candidate_limit * WIDER_THAN_CANDIDATES
         )
-        return tuple(
+        rivals = (
             one.memory
             for one in near
             if one.cosine >= policy.candidate_cosine
-            and one.memory.memory_id != new.memory_id
             and one.memory.memory_type != "episodic"
             and one.memory.status in ("pending", "active", "disputed")
         )
+        return tuple(islice(rivals, policy.candidate_limit))
 
     async def _settle_pair(
         self, new: Memory, old: Memory, judgement: Judgement, *, scope: Scope

@@ -246,6 +246,22 @@ class ScopeIndex:
             best = sorted(seen.tolist(), key=lambda slot: (-cosine[slot], self._ids[slot]))
             return [Near(self._ids[slot], float(cosine[slot])) for slot in best[:limit]]
 
+    def content_vector(self, memory_id: str) -> Float32Array | None:
+        """Return the embedding of a memory's content, or None while there is none.
+
+        Args:
+            memory_id: The memory.
+
+        Returns:
+            shape (dim,), float32, L2-normalised.
+        """
+        with self.lock:
+            slot = self._slots.get(memory_id)
+            if slot is None:
+                return None
+            held = self._keys.vector(int(self._columns.first_key[slot]))
+            return None if held is None else held.copy()
+
     def tag_examples(self, *, agent_id: str | None = None) -> tuple[TagExamples, ...]:
         """Return what the memories that an agent may see say of each tag, for prototypes.
 

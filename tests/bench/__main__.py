@@ -1,0 +1,40 @@
+"""`make bench`: measures quality and speed, and writes the figures to `evals/baselines/`."""
+
+import argparse
+import asyncio
+import tempfile
+from pathlib import Path
+
+from agentkit.policy import load_policy
+from agentkit.project import Project
+from agentkit.store import open_embedder
+from tests.bench.quality import Bench, write_quality
+from tests.bench.startup import write_startup
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def main() -> None:
+    """Measure everything."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the labelled data sets")
+    parser.add_argument("--cache", type=Path, help="keep embeddings there between runs")
+    given = parser.parse_args()
+    if not given.data.is_dir():
+        parser.error(f"no folder {given.data}; make bench DATA=FOLDER names the data sets")
+    write_startup(ROOT / "evals" / "baselines")
+    with tempfile.TemporaryDirectory(prefix="agentkit-bench-") as scratch:
+        embedder = open_embedder("local")
+        assert embedder is not None
+        bench = Bench(
+            root=ROOT,
+            data=given.data,
+            cache=given.cache or Path(scratch),
+            embedder=embedder,
+            policy=load_policy(Project(None).find),
+        )
+        asyncio.run(write_quality(bench))
+
+
+if __name__ == "__main__":
+    main()
