@@ -1,6 +1,9 @@
 """The doors that only look: nothing behind them changes anything."""
 
+import logging
 from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentkit.kit.parts import Parts
 from agentkit.policy import Policy
@@ -21,6 +24,11 @@ from agentkit.records import (
 from agentkit.settings import Settings
 from agentkit.store import Check
 from agentkit.templates import Templates
+
+if TYPE_CHECKING:
+    from pydantic_ai.toolsets import AbstractToolset
+
+logger = logging.getLogger("agentkit")
 
 
 class Reading:
@@ -49,6 +57,20 @@ class Reading:
     def templates(self) -> Templates:
         """Prompt templates."""
         return self._parts.templates
+
+    def toolset(self) -> "AbstractToolset[object]":
+        """Return the project's drop-in tools (`tools/*.py`) for `Agent(toolsets=[...])`.
+
+        The tools may touch the project's folder and nothing outside of it. A file that cannot be
+        loaded is told in the log, and by `agentkit tools list`; the others are there.
+        """
+        from agentkit.toolbox import load_toolbox, toolset
+
+        root = self.project.root or Path.cwd()
+        loaded = load_toolbox(self.project.content("tools"), root=root)
+        for problem in loaded.problems:
+            logger.warning("a tool file was left out: %s", problem)
+        return toolset(loaded)
 
     def scope(self, user_id: str, agent_id: str | None = None) -> Scope:
         """Return the scope of a user, and optionally of one of the user's agents.
