@@ -35,6 +35,11 @@ FUNCTION_WORDS = frozenset(
 _MIN_STEM_CHARS = 3
 CHARS_PER_TOKEN = 4.0
 TOKENS_PER_CJK_CHAR = 1.0
+_FAREWELL = re.compile(
+    r"^\W*(?:you(?:['’]re| are)(?: very| most)? welcome|thank(?:s| you)|goodbye|good luck|"
+    r"take care|no problem|glad|不客气|再见|不用谢)",
+    re.IGNORECASE,
+)
 
 
 def normalise(text: str) -> str:
@@ -216,3 +221,12 @@ def cjk_share(text: str) -> float:
 def language_of(text: str) -> Language:
     """Return `zh` where at least a third of the letters are CJK, else `en`."""
     return "zh" if cjk_share(text) >= 1 / 3 else "en"
+
+
+def is_farewell(text: str) -> bool:
+    """Whether an answer begins with thanks or a farewell, and so tells nothing of the task.
+
+    Args:
+        text: What an agent said.
+    """
+    return _FAREWELL.match(text) is not None

@@ -14,7 +14,7 @@ from agentkit.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from agentkit.records import RecallResult, WriteReport
+    from agentkit.records import WriteReport
 
 
 def recall(
@@ -42,7 +42,9 @@ def recall(
     import asyncio
 
     from agentkit.cli.output import print_json
+    from agentkit.cli.showing import show_hits
     from agentkit.kit import Kit
+    from agentkit.policy.tags import unknown_tags
     from agentkit.records import Scope
     from agentkit.serve.documents import recall_document
 
@@ -60,10 +62,11 @@ def recall(
                 include_archived=include_archived,
             )
             result = await kit.recall(query, scope=scope)
+            unknown = unknown_tags(query.tags, kit.policy.taxonomy)
         if as_json:
             print_json(recall_document(result, query))
         else:
-            _show_hits(result, explain=explain)
+            show_hits(result, warnings=unknown, explain=explain)
 
     asyncio.run(run())
 
@@ -171,38 +174,6 @@ def feedback(
             typer.echo(f"noted: {memory_id} was {said.kind}")
 
     asyncio.run(run())
-
-
-def _show_hits(result: "RecallResult", *, explain: bool) -> None:
-    from agentkit.cli.output import memory_cell, print_table
-
-    for warning in _warnings(result):
-        typer.echo(warning, err=True)
-    if not result.hits:
-        if not result.timed_out:
-            typer.echo("nothing found")
-        return
-    rows = [
-        [f"{hit.score:.3f}", memory_cell(hit.memory, note=hit.note), hit.memory.memory_id]
-        for hit in result.hits
-    ]
-    print_table(["score", "memory", "id"], rows)
-    if explain:
-        for hit in result.hits:
-            typer.echo(f"{hit.memory.memory_id}: {hit.explanation}")
-    typer.echo(f"retrieval {result.retrieval_id}")
-
-
-def _warnings(result: "RecallResult") -> list[str]:
-    found: list[str] = []
-    if result.timed_out:
-        found.append("the time limit was reached; nothing is shown (memory/recall.yaml sets it)")
-    if result.degraded:
-        found.append(f"degraded: {result.degraded}")
-    found.extend(f"relaxed: {step}" for step in result.relaxations)
-    if result.approximate:
-        found.append("approximate: candidates came out of the vector index")
-    return found
 
 
 def _written(report: "WriteReport") -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agentkit.errors import AgentkitError
-from agentkit.policy.policy import load_policy
+from agentkit.policy.policy import load_policy, stray_files
 from agentkit.project import Project
 from agentkit.settings import SETTINGS_FILE, load_settings
 from agentkit.templates import Templates
@@ -41,6 +41,8 @@ def content_findings(project: Project, *, root: Path) -> Iterator[Finding]:
     yield _project_finding(root)
     yield _tried("settings", lambda: _settings_detail(root))
     yield _tried("policy", lambda: _policy_detail(project))
+    yield from _stray_findings(project)
+    yield from _model_findings(project, root=root)
     yield from _template_findings(project)
     yield from _toolbox_findings(project, root=root)
 
@@ -74,6 +76,33 @@ def _policy_detail(project: Project) -> str:
     tags = len(policy.taxonomy.tags())
     facets = len(policy.taxonomy.facets)
     return f"fingerprint {policy.fingerprint}; taxonomy: {facets} facets, {tags} tags"
+
+
+def _stray_findings(project: Project) -> Iterator[Finding]:
+    for folder in project.content("memory"):
+        for problem in stray_files(folder):
+            yield Finding(
+                name="policy", ok=False, detail=str(problem), fix="rename or remove that file"
+            )
+
+
+def _model_findings(project: Project, *, root: Path) -> Iterator[Finding]:
+    """Tell whether the models named for reflection could be asked; none of them is."""
+    try:
+        named = (load_settings(root).model, load_policy(project.find).reflection.model)
+    except AgentkitError:
+        return
+    for name in dict.fromkeys(model for model in named if model is not None):
+        # Loads the model library, so only where a model is named.
+        from agentkit.reflection.asking import takes_schema
+
+        try:
+            takes_schema(name)
+        except AgentkitError as error:
+            fix = "name it provider:model, and put its key into the environment"
+            yield Finding(name="model", ok=False, detail=str(error), fix=fix)
+        else:
+            yield Finding(name="model", ok=True, detail=f"{name} can be asked")
 
 
 def _template_findings(project: Project) -> Iterator[Finding]:

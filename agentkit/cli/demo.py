@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agentkit.kit import Kit
-    from agentkit.records import Memory, ReflectionReport, Scope
+    from agentkit.records import ReflectionReport, Scope
 
 FOLDER = Path("agentkit-demo")
 REPORT = "report.json"
@@ -22,9 +22,12 @@ QUESTIONS = (
 )
 SECOND_TASK = "The amount column of invoices.csv has gaps and some text in it. Fill the gaps."
 SECOND_ANSWER = "Declared 'N/A' as a missing mark, then filled the gaps with the median."
+# State that carries it may be cleared by the next demo; a project's own memories never are.
+MARK = ".agentkit/made-by-demo"
 SHOWN_LESSONS = 6
 SHOWN_HITS = 2
-LINE_CHARS = 160
+SHOWN_REQUEST_LINES = 7
+LESSON_CHARS = 240
 
 
 def demo(
@@ -34,15 +37,29 @@ def demo(
 ) -> None:
     """Show the whole loop on recorded sessions: no key, no network."""
     import asyncio
+
+    _prepare(folder)
+    asyncio.run(_run(folder))
+
+
+def _prepare(folder: Path) -> None:
+    """Make the project, or clear what an earlier demo computed in it; its files stay."""
     import shutil
 
+    from agentkit.errors import InputError
     from agentkit.project import init_project
 
+    state, mark = folder / ".agentkit", folder / MARK
+    if state.exists() and not mark.is_file():
+        raise InputError(
+            f"{state} holds memories that no demo made, and a demo starts from none; "
+            "name another folder"
+        )
     if not (folder / "agentkit.yaml").is_file():
         init_project(folder)
-    # Only what an earlier demo computed is cleared; the project's own files stay.
-    shutil.rmtree(folder / ".agentkit", ignore_errors=True)
-    asyncio.run(_run(folder))
+    shutil.rmtree(state, ignore_errors=True)
+    state.mkdir()
+    mark.touch()
 
 
 async def _run(folder: Path) -> None:
@@ -97,26 +114,21 @@ async def _reflect(kit: "Kit", scope: "Scope") -> "Sequence[ReflectionReport]":
 
 
 async def _show_lessons(kit: "Kit", scope: "Scope", reports: "Sequence[ReflectionReport]") -> None:
+    """Show the first lesson of each episode, so that they are of several kinds."""
+    from agentkit.cli.output import print_wrapped
+    from agentkit.cli.showing import cited
     from agentkit.text import one_line
 
-    ids = [memory_id for report in reports for memory_id in report.admitted]
-    typer.echo("   Some of them, with the step each one cites:")
+    ids = [report.admitted[0] for report in reports if report.admitted]
+    typer.echo("   The first lesson of some, with the step it cites:")
     for memory_id in ids[:SHOWN_LESSONS]:
         memory = await kit.memory(memory_id, scope=scope)
-        typer.echo(f"   * {one_line(memory.content, limit_chars=LINE_CHARS)}")
-        typer.secho(f"     {_cited(memory)}", dim=True)
-
-
-def _cited(memory: "Memory") -> str:
-    from agentkit.text import one_line
-
-    if not memory.evidence:
-        return "no step is cited"
-    first = memory.evidence[0]
-    return f"step {first.step_id}: “{one_line(first.quote, limit_chars=LINE_CHARS - 40)}”"
+        print_wrapped(one_line(memory.content, limit_chars=LESSON_CHARS), lead="   * ")
+        print_wrapped(cited(memory), lead="     ", dim=True)
 
 
 async def _ask(kit: "Kit", scope: "Scope") -> None:
+    from agentkit.cli.output import print_wrapped
     from agentkit.text import one_line
 
     _head(
@@ -125,16 +137,21 @@ async def _ask(kit: "Kit", scope: "Scope") -> None:
     )
     for question in QUESTIONS:
         result = await kit.recall(kit.query(question, top_k=SHOWN_HITS), scope=scope)
-        typer.echo(f"   ? {question}")
+        print_wrapped(question, lead="   ? ")
         for hit in result.hits:
-            typer.echo(f"     - {one_line(hit.memory.content, limit_chars=LINE_CHARS)}")
-            typer.secho(f"       {hit.explanation}", dim=True)
+            said = one_line(hit.memory.content, limit_chars=LESSON_CHARS)
+            print_wrapped(said, lead="     - ")
+            print_wrapped(hit.explanation, lead="       ", dim=True)
     stranger = await kit.recall(QUESTIONS[0], scope=kit.scope("somebody-else"))
-    typer.echo(f"   The same question asked by another user finds {len(stranger.hits)} memories.")
+    print_wrapped(
+        f"The first question, asked by another user, finds {len(stranger.hits)} memories.",
+        lead="   ",
+    )
 
 
 async def _second_task(kit: "Kit") -> None:
     from agentkit.capability import Hindsight
+    from agentkit.cli.output import print_wrapped
     from agentkit.testing import Script, scripted_agent
 
     _head(
@@ -148,15 +165,19 @@ async def _second_task(kit: "Kit") -> None:
         capabilities=[Hindsight(kit, user_id=USER)],
     )
     await agent.run(SECOND_TASK)
-    typer.echo("   The request that the model is sent:")
-    for line in script.sent(0).splitlines():
-        typer.echo(f"   | {line}")
+    typer.echo("   The request that the model is sent: the task, then what was learnt before.")
+    lines = script.sent(0).splitlines()
+    for line in lines[:SHOWN_REQUEST_LINES]:
+        print_wrapped(line, lead="   | ")
+    more = len(lines) - SHOWN_REQUEST_LINES
+    if more > 0:
+        print_wrapped(f"({more} more lines like these)", lead="   | ", dim=True)
 
 
 async def _evaluate(folder: Path) -> None:
     import json
 
-    from agentkit.cli.output import console
+    from agentkit.cli.output import console, print_wrapped
     from agentkit.cli.replaying import replay
     from agentkit.evaluation import SessionsSuite, caption, load_suite, table
 
@@ -165,15 +186,22 @@ async def _evaluate(folder: Path) -> None:
     assert isinstance(suite, SessionsSuite), "the shipped demo suite replays sessions"
     report = await replay(suite, folder=path.parent, root=folder, progress=lambda _, __: None)
     console().print(table(report))
-    typer.echo(caption(report))
+    print_wrapped(caption(report))
+    print_wrapped(
+        "any-hit@3: the share of questions with a right memory among the first three; "
+        "MRR: the mean of 1 / rank of the first right one."
+    )
     text = json.dumps(report.to_json(), ensure_ascii=False, indent=2)
     (folder / REPORT).write_text(text + "\n", encoding="utf-8")
 
 
 def _next_steps(folder: Path) -> None:
+    from agentkit.cli.output import print_wrapped
+
     typer.secho("\nWhat to do next", bold=True)
-    typer.echo(
-        f"   cd {folder}; put a model into agentkit.yaml (and its key into your environment)"
-    )
-    typer.echo('   edit memory/decay.yaml, then run `agentkit recall "..." --user demo --explain`')
-    typer.echo("   read report.json, then run `agentkit eval evals/suites/demo.yaml` for yourself")
+    for step in (
+        f"cd {folder}; put a model into agentkit.yaml, and its key into your environment",
+        'edit memory/decay.yaml, then run `agentkit recall "..." --user demo --explain`',
+        f"read {REPORT}, then run `agentkit eval evals/suites/demo.yaml` for yourself",
+    ):
+        print_wrapped(step, lead="   * ")

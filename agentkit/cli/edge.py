@@ -83,7 +83,13 @@ def _invoke(words: Sequence[str]) -> int:
 
     if "--debug" in words:
         logging.basicConfig(level=logging.DEBUG, stream=sys.stderr)
-    result: object = app(args=list(words), prog_name="agentkit", standalone_mode=False)
+    try:
+        result: object = app(args=list(words), prog_name="agentkit", standalone_mode=False)
+    except SystemExit as leaving:
+        # Where nobody reads any more, typer leaves as if the command had failed.
+        if isinstance(leaving.__context__, BrokenPipeError):
+            raise leaving.__context__ from None
+        raise
     return result if isinstance(result, int) else 0
 
 

@@ -84,10 +84,13 @@ def check_policy(project: ProjectOption = None, as_json: JsonOption = False) -> 
     The first problem is named with file, line and key.
     """
     from agentkit.cli.output import print_json
-    from agentkit.policy.policy import load_policy
+    from agentkit.policy.policy import load_policy, stray_files
     from agentkit.project import Project
 
-    policy = load_policy(Project(project_root(project)).find)
+    content = Project(project_root(project))
+    policy = load_policy(content.find)
+    for stray in (error for folder in content.content("memory") for error in stray_files(folder)):
+        raise stray
     if as_json:
         print_json({"ok": True, "fingerprint": policy.fingerprint})
     else:

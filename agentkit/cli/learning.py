@@ -106,7 +106,7 @@ def reflect(user: UserOption, project: ProjectOption = None, as_json: JsonOption
                 }
             )
         else:
-            _show_reports(reports)
+            _show_reports(reports, user=user)
         if failed:
             raise typer.Exit(1)
 
@@ -121,7 +121,7 @@ def _tell_skipped(report: "ImportReport", path: Path) -> None:
         typer.echo(f"skipped {more} more (all of them with --json)", err=True)
 
 
-def _show_reports(reports: "Sequence[ReflectionReport]") -> None:
+def _show_reports(reports: "Sequence[ReflectionReport]", *, user: str) -> None:
     from agentkit.cli.output import print_table
 
     if not reports:
@@ -131,6 +131,7 @@ def _show_reports(reports: "Sequence[ReflectionReport]") -> None:
         [
             report.episode_id,
             "" if report.reflection is None else report.reflection.outcome,
+            "" if report.reflection is None else report.reflection.critic,
             str(len(report.admitted)),
             str(len(report.verified)),
             "\n".join(f"{item.action}: {item.reason}" for item in report.refused),
@@ -138,10 +139,14 @@ def _show_reports(reports: "Sequence[ReflectionReport]") -> None:
         ]
         for report in reports
     ]
-    print_table(["episode", "outcome", "added", "verified", "not admitted", "error"], rows)
+    print_table(
+        ["episode", "outcome", "critic", "added", "verified", "not admitted", "error"], rows
+    )
     added = sum(len(report.admitted) for report in reports)
     verified = sum(len(report.verified) for report in reports)
     refused = sum(len(report.refused) for report in reports)
     typer.echo(
         f"{len(reports)} episodes: {added} memories added, {verified} verified, {refused} refused"
     )
+    if added:
+        typer.echo(f"see them: agentkit memories list --user {user}")

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 # Width of tables when the output is no terminal, so that a log or a pipe does not cut words.
 PIPE_WIDTH_CHARS = 120
+# Longer lines are hard to read, however wide the window.
+WRAPPED_CHARS = 100
+# Narrower columns than this are cut by the terminal instead of being broken into letters.
+LEAST_CHARS = 20
 # Columns of ids: they are copied into the next command, and only whole ids are taken there.
 UNBROKEN = frozenset({"id", "episode"})
 # About four lines of a table; the whole content is one `memories show` away.
@@ -32,9 +36,34 @@ def console() -> "Console":
     """Return a console on stdout; without colours and 120 wide where that is no terminal."""
     from rich.console import Console
 
-    if sys.stdout.isatty():
-        return Console(highlight=False)
-    return Console(highlight=False, width=PIPE_WIDTH_CHARS)
+    class Quiet(Console):
+        """Leaves a closed pipe to the edge of the command line; rich would exit with code 1."""
+
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    width = None if sys.stdout.isatty() else PIPE_WIDTH_CHARS
+    return Quiet(highlight=False, width=width)
+
+
+def print_wrapped(text: str, *, lead: str = "", dim: bool = False) -> None:
+    """Print a text wrapped at the width of the terminal, its lines level after the first.
+
+    Args:
+        text: Plain text, whatever it holds.
+        lead: What stands before the first line, such as an indented bullet.
+        dim: Whether it is an aside.
+    """
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    out = console()
+    indent = cell_len(lead)
+    lines = Text(text).wrap(out, max(min(out.width, WRAPPED_CHARS) - indent, LEAST_CHARS))
+    style = "dim" if dim else ""
+    for at, line in enumerate(lines):
+        before = " " * indent if at else lead
+        out.print(Text(before + line.plain.rstrip(), style=style), soft_wrap=True)
 
 
 def print_table(

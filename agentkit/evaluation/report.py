@@ -161,7 +161,8 @@ def caption(report: EvalReport) -> str:
     )
     if report.undefined:
         said = ", ".join(f"{row.arm} {row.abstained}" for row in report.arms)
-        lines.append(f"{report.undefined} questions have no answer; nothing came back: {said}")
+        asked = "1 question has" if report.undefined == 1 else f"{report.undefined} questions have"
+        lines.append(f"{asked} no answer; of these, left unanswered: {said}")
     lines.extend(report.flags)
     return "\n".join(lines)
 

@@ -18,6 +18,7 @@ T = TypeVar("T", bound=BaseModel)
 
 # Below this likeness a suggestion confuses more than it helps (difflib's own default).
 NEAREST_CUTOFF = 0.6
+_UNKNOWN_KEY = "extra_forbidden"
 _QUOTED = re.compile(r"'([^']*)'")
 _WANTED = {
     "string_type": "wants text",
@@ -123,7 +124,12 @@ def _first_problem(
 ) -> ConfigError:
     """Turn pydantic's list into one line about the first place in the file."""
     by_key: dict[str, tuple[int, str]] = {}
-    for problem in error.errors(include_url=False):
+    problems = error.errors(include_url=False)
+    misspelt = {problem["loc"][:-1] for problem in problems if problem["type"] == _UNKNOWN_KEY}
+    for problem in problems:
+        # Beside an unknown key a missing one is most likely that key, misspelt.
+        if problem["type"] == "missing" and problem["loc"][:-1] in misspelt:
+            continue
         path, entry = _locate(root, problem["loc"])
         key = ""
         for piece in path:
@@ -168,7 +174,7 @@ def _say(
 ) -> str:
     """Say what is wrong with one place."""
     kind = problem["type"]
-    if kind == "extra_forbidden" and path:
+    if kind == _UNKNOWN_KEY and path:
         name = str(path[-1])
         return f"unknown key {name!r}{nearest(name, sorted(_fields(model, path[:-1])))}"
     if kind == "missing":

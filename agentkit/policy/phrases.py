@@ -1,8 +1,11 @@
-"""Lists of phrases that the rules look for, by language."""
+"""Lists of phrases by language, as rules look for them and as the taxonomy names them."""
+
+from collections.abc import Iterator
 
 from pydantic import field_validator
 
 from agentkit.policy.model import PolicyModel
+from agentkit.records import Language
 from agentkit.text import normalise
 
 
@@ -23,6 +26,13 @@ class Phrases(PolicyModel):
         if any(not phrase.strip() for phrase in given):
             raise ValueError("a phrase is blank; remove it")
         return tuple(normalise(phrase.strip()) for phrase in given)
+
+    def each(self) -> Iterator[tuple[Language, str]]:
+        """Give each phrase with its language, English first."""
+        for phrase in self.en:
+            yield "en", phrase
+        for phrase in self.zh:
+            yield "zh", phrase
 
 
 def phrases(*, en: str, zh: str) -> Phrases:

@@ -100,6 +100,23 @@ def load_policy(find: Callable[[str], Path | None]) -> Policy:
     return policy
 
 
+def stray_files(folder: Path) -> tuple[ConfigError, ...]:
+    """Return an error for each file of a `memory/` folder that looks like policy and is not read.
+
+    Args:
+        folder: A `memory/` folder; may be missing.
+    """
+    known = [f"{part.name}.yaml" for part in fields(Policy) if part.name != "fingerprint"]
+    there = sorted((*folder.glob("*.yaml"), *folder.glob("*.yml")))
+    return tuple(
+        ConfigError(
+            f"nothing reads this file{nearest(file.with_suffix('.yaml').name, known)}", file=file
+        )
+        for file in there
+        if file.name not in known
+    )
+
+
 def _check_tags(policy: Policy, *, file: Path | None) -> None:
     """Refuse a half-life for a tag that the taxonomy does not have."""
     known = [str(tag) for tag in policy.taxonomy.tags()]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 from agentkit.errors import InputError
+from agentkit.policy.loader import nearest
 from agentkit.policy.taxonomy import MAX_TAG_CHARS, UNFILED_FACET, TaxonomyPolicy, tag_text
 from agentkit.records import Tag
 from agentkit.text import one_line
@@ -64,6 +65,21 @@ def parse_tags(raw: object, taxonomy: TaxonomyPolicy) -> tuple[Tag, ...]:
     if len(texts) > MAX_TAGS:
         raise InputError(f"{len(texts)} tags were given; at most {MAX_TAGS} are taken")
     return tuple(sorted({parse_tag(text, taxonomy) for text in texts}))
+
+
+def unknown_tags(tags: Iterable[Tag], taxonomy: TaxonomyPolicy) -> tuple[str, ...]:
+    """Return a warning for each tag that the taxonomy does not have, with the likeliest one.
+
+    Args:
+        tags: Tags of a query.
+        taxonomy: Which tags there are.
+    """
+    known = [str(tag) for tag in taxonomy.tags()]
+    return tuple(
+        f"no tag {str(tag)!r} in memory/taxonomy.yaml{nearest(str(tag), known)}"
+        for tag in tags
+        if str(tag) not in known
+    )
 
 
 def _texts(raw: object) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 from pydantic import Field, field_validator, model_validator
 
 from agentkit.policy.model import PolicyModel
+from agentkit.policy.phrases import Phrases
 from agentkit.records import Language, Tag
 from agentkit.text import normalise
 
@@ -47,32 +48,6 @@ class TagExample:
     tag: Tag
     text: str
     language: Language
-
-
-class Phrases(PolicyModel):
-    """Phrases by language.
-
-    Attributes:
-        en: English phrases.
-        zh: Chinese phrases.
-    """
-
-    en: tuple[str, ...] = ()
-    zh: tuple[str, ...] = ()
-
-    @field_validator("en", "zh")
-    @classmethod
-    def _no_blank(cls, phrases: tuple[str, ...]) -> tuple[str, ...]:
-        if any(not phrase.strip() for phrase in phrases):
-            raise ValueError("a phrase is blank; remove it")
-        return tuple(normalise(phrase.strip()) for phrase in phrases)
-
-    def each(self) -> Iterator[tuple[Language, str]]:
-        """Give each phrase with its language, English first."""
-        for phrase in self.en:
-            yield "en", phrase
-        for phrase in self.zh:
-            yield "zh", phrase
 
 
 class TagValue(PolicyModel):

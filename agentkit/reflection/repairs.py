@@ -1,5 +1,6 @@
 """Failures of a run and what mended them, as drafts of lessons."""
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,6 +11,9 @@ from agentkit.reflection.quotes import excerpt
 from agentkit.reflection.tooluse import Change, ToolUse, changes, missing_tools, share_a_value
 
 QUOTE_CHARS = 200
+# Bounds of the search for what mended a failure: later calls of the tool, and their arguments.
+COMPARED_CALLS = 6
+COMPARED_CHARS = 1_000
 FixKind = Literal["changed", "again", "instead", "unsolved"]
 
 
@@ -23,7 +27,9 @@ class Repair:
             or not at all (`unsolved`).
         worked: The use that worked, or None when unsolved.
         changed: Arguments that differ, for `changed`.
-        between: Tools that worked between the two, in order, each once.
+        between: Other tools that worked between the two, in order, each once.
+        detour: How the last call of the same tool that worked between the two differs from the
+            failed one, for `again`: what it did made the same call work.
     """
 
     failed: ToolUse
@@ -31,6 +37,7 @@ class Repair:
     worked: ToolUse | None
     changed: tuple[Change, ...] = ()
     between: tuple[str, ...] = ()
+    detour: tuple[Change, ...] = ()
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
@@ -64,23 +71,40 @@ def repairs(uses: Sequence[ToolUse], *, outcome: Outcome) -> tuple[Repair, ...]:
 
 
 def _repair(use: ToolUse, later: Sequence[ToolUse], *, outcome: Outcome) -> Repair:
-    for at, other in enumerate(later):
-        if other.tool == use.tool and other.ok:
-            changed = changes(use.call, other.call)
-            between = dict.fromkeys(step.tool for step in later[:at] if step.ok)
-            between.pop(use.tool, None)
-            return Repair(
-                failed=use,
-                fix="changed" if changed else "again",
-                worked=other,
-                changed=changed,
-                between=tuple(between),
-            )
+    mended = _likest(use, [other for other in later if other.tool == use.tool and other.ok])
+    if mended is not None:
+        changed = changes(use.call, mended.call)
+        before = later[: later.index(mended)]
+        between = dict.fromkeys(step.tool for step in before if step.ok)
+        between.pop(use.tool, None)
+        same = [other for other in before if other.ok and other.tool == use.tool]
+        return Repair(
+            failed=use,
+            fix="changed" if changed else "again",
+            worked=mended,
+            changed=changed,
+            between=tuple(between),
+            detour=changes(use.call, same[-1].call) if same and not changed else (),
+        )
     other = next((step for step in later if step.ok), None)
     # Another tool replaced it only where it was given the same thing to work on.
     if outcome == "success" and other is not None and share_a_value(use.call, other.call):
         return Repair(failed=use, fix="instead", worked=other)
     return Repair(failed=use, fix="unsolved", worked=None)
+
+
+def _likest(use: ToolUse, worked: Sequence[ToolUse]) -> ToolUse | None:
+    """Return the call most like the one that failed, the first of equals, or None.
+
+    The next call of a tool is often another step, such as a look at the columns of a table
+    before the query is put right.
+    """
+
+    def likeness(other: ToolUse) -> float:
+        ours, theirs = use.call.text[:COMPARED_CHARS], other.call.text[:COMPARED_CHARS]
+        return difflib.SequenceMatcher(None, ours, theirs, autojunk=False).ratio()
+
+    return max(worked[:COMPARED_CALLS], key=likeness, default=None)
 
 
 def _evidence(use: ToolUse) -> Evidence:

@@ -30,11 +30,13 @@ from agentkit.reflection.speech import (
 )
 from agentkit.reflection.tooluse import ToolUse, missing_tools, tool_uses
 from agentkit.reflection.verdicts import judge_recalled
-from agentkit.reflection.wording import WORDS, Words, say_changes, say_tools, say_way
+from agentkit.reflection.wording import WORDS, Words, say_repair, say_way
 from agentkit.text import one_line
 
 TagFinder = Callable[[str], tuple[Tag, ...]]
 GOAL_CHARS = 160
+# Of the goal within a lesson: enough to know the task again.
+TASK_CHARS = 80
 INTENT_CHARS = 300
 ANSWER_CHARS = 200
 CUE_CHARS = 140
@@ -139,40 +141,33 @@ def _repair_lesson(view: _View, repair: Repair) -> Lesson:
     words, use = view.words, repair.failed
     cues = [words.error_cue.format(tool=use.tool.replace("_", " "), error=use.error)]
     cues += _asked_before(view, use.position)
-    if repair.fix == "unsolved" or repair.worked is None:
-        content = words.unsolved.format(goal=view.goal, tool=use.tool, error=use.error)
-    else:
-        fix = {
-            "again": words.again,
-            "changed": words.changed.format(changes=say_changes(repair.changed, words=words)),
-            "instead": words.instead.format(other=repair.worked.tool),
-        }[repair.fix]
-        if repair.between:
-            fix = words.after.format(fix=fix, others=say_tools(repair.between, words=words))
-        content = words.repaired.format(goal=view.goal, tool=use.tool, error=use.error, fix=fix)
+    content = _of_task(view, say_repair(repair, words=words))
     return _lesson(view, content, kind="procedural", cues=cues, evidence=repair.evidence)
 
 
 def _statement_lessons(view: _View) -> Iterator[Lesson]:
     """Yield preferences, then corrections, then facts of the user."""
     said = statements(view.trajectory)
-    preferences = [item for item in said if item.kind == "preference"]
+    preferences = [item for item in said if item.kind in ("preference", "request")]
     corrections = [item for item in said if item.kind == "correction"]
     facts = [item for item in said if item.kind == "fact"]
     for item in [*preferences[:STATEMENT_LIMIT], *corrections[:1], *facts[:1]]:
         template = {
             "preference": view.words.preference,
+            "request": view.words.request,
             "correction": view.words.correction,
             "fact": view.words.fact,
         }[item.kind]
+        content = template.format(said=item.text)
+        of_task = item.kind == "correction"
         yield _lesson(
             view,
-            template.format(said=item.text, goal=view.goal),
+            _of_task(view, content) if of_task else content,
             kind="semantic",
             cues=[item.text],
             evidence=(Evidence(item.step.step_id, excerpt(item.quote, limit_chars=QUOTE_CHARS)),),
             # A wish of the user holds beyond this task, so its goal is no cue for it.
-            with_goal=item.kind == "correction",
+            with_goal=of_task,
         )
 
 
@@ -185,7 +180,7 @@ def _ruling_lessons(view: _View) -> Iterator[Lesson]:
     quote = excerpt(ruling.sentence, limit_chars=QUOTE_CHARS)
     yield _lesson(
         view,
-        view.words.ruling.format(goal=view.goal, said=said),
+        _of_task(view, view.words.ruling.format(said=said)),
         kind="procedural",
         cues=[said, *_asked_before(view, len(view.trajectory.steps))],
         evidence=(Evidence(ruling.step.step_id, quote),),
@@ -200,7 +195,7 @@ def _way_lessons(view: _View) -> Iterator[Lesson]:
         return
     yield _lesson(
         view,
-        view.words.worked.format(goal=view.goal, way=say_way([use.tool for use in good])),
+        _of_task(view, view.words.worked.format(way=say_way([use.tool for use in good]))),
         kind="procedural",
         cues=_asked_before(view, len(view.trajectory.steps)),
         evidence=(_quoted(good[0].call), _quoted(good[-1].call)),
@@ -217,15 +212,22 @@ def _failure_lessons(view: _View) -> Iterator[Lesson]:
     said = one_line(answer.text, limit_chars=ANSWER_CHARS)
     if tried:
         way = say_way([use.tool for use in tried])
-        content = view.words.failed.format(goal=view.goal, way=way, answer=said)
+        content = view.words.failed.format(way=way, answer=said)
         evidence = (_quoted(tried[-1].call), _quoted(answer))
     elif view.uses:
         return
     else:
-        content = view.words.no_tool.format(goal=view.goal, answer=said)
+        content = view.words.no_tool.format(answer=said)
         evidence = (_quoted(answer),)
     cues = _asked_before(view, len(view.trajectory.steps))
-    yield _lesson(view, content, kind="procedural", cues=cues, evidence=evidence)
+    whole = _of_task(view, content)
+    yield _lesson(view, whole, kind="procedural", cues=cues, evidence=evidence)
+
+
+def _of_task(view: _View, lesson: str) -> str:
+    """Return a lesson with the task it comes from at its end, shortened: its cues say it whole."""
+    goal = one_line(view.goal, limit_chars=TASK_CHARS)
+    return view.words.task.format(lesson=lesson, goal=goal)
 
 
 def _lesson(

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from agentkit.records import Step, Trajectory
+from agentkit.text import is_farewell
 
 LEAST_CHARS = 20
 MOST_CHARS = 400
@@ -21,11 +22,6 @@ _REASON = re.compile(
 )
 _ASKING = re.compile(
     r"[?？]|\b(?:please|could you|would you|let me know)\b|请问|请提供|请告诉", re.IGNORECASE
-)
-_FAREWELL = re.compile(
-    r"^\W*(?:you(?:['’]re| are)(?: very| most)? welcome|thank(?:s| you)|goodbye|good luck|"
-    r"take care|no problem|glad|不客气|再见|不用谢)",
-    re.IGNORECASE,
 )
 
 
@@ -64,7 +60,7 @@ def best_ruling(trajectory: Trajectory) -> Ruling | None:
 def last_answer(trajectory: Trajectory) -> Step | None:
     """Return the agent's last words that are no farewell, or None."""
     spoken = [step for step in trajectory.steps if step.kind == "model" and step.text.strip()]
-    telling = [step for step in spoken if not _FAREWELL.match(step.text)]
+    telling = [step for step in spoken if not is_farewell(step.text)]
     return next(reversed(telling or spoken), None)
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from agentkit.records import Outcome, Step, Trajectory
@@ -10,7 +10,7 @@ from agentkit.reflection.gist import gist
 from agentkit.reflection.tooluse import ToolUse
 from agentkit.text import one_line
 
-StatementKind = Literal["preference", "fact", "correction"]
+StatementKind = Literal["preference", "request", "fact", "correction"]
 LEAST_CHARS = 6
 MOST_CHARS = 300
 GOAL_TERMS = 3
@@ -24,19 +24,42 @@ _PREFERENCE = re.compile(
     r"\bi(?:['’]d| would)? (?:much |really |strongly |usually |generally )?prefer\b|"
     r"\bmy preference\b|"
     r"\bi (?:always|never|usually|only) (?:want|use|need|like|work|book|fly|take)|"
-    r"\bi (?:don['’]t|do not) (?:want|like)\b|\bplease (?:always|never)\b|^\W*(?:always|never)\b|"
-    r"\bfrom now on\b|\bin (?:the )?future\b|\bgoing forward\b|\bby default\b|\bevery time\b|"
-    r"(?:^|please |and |also )remember(?: that|:| to| i| my| we)?\b|\bkeep in mind\b|\bas a rule\b|"
-    r"\bi(?:['’]d)? like (?:my|all|every)\b|"
+    r"\bi (?:don['’]t|do not) (?:want|like)\b|\bplease (?:always|never)\b|"
+    r"^\W*always\b(?! (?:a|happy|glad|good|nice)\b)|"
+    r"^\W*never\b(?! (?:mind|again|had|seen|heard|been)\b)|\bin (?:the )?future\b|"
+    r"\bas a rule\b|\bi(?:['’]d)? like (?:my|all|every)\b|"
     r"我(?:们)?(?:更|比较|最|还是|一直)?(?:喜欢|偏好|习惯|不喜欢|讨厌|只要|只用)|"
-    r"(?:以后|今后)(?=[^，。]*(?:都|请|要|用|不|别))|从(?:现在|今)(?:起|往后|开始)|"
-    r"请?记住|请记得|总是|始终|一律|每次都|默认|不要再|别再|下次(?=[^，。]*(?:请|要|用|都|别|不))",
+    r"(?:以后|今后)(?=[^，。]*(?:都|请|要|用|不|别))|一律|下次(?=[^，。]*(?:请|要|用|都|别|不))",
+    re.IGNORECASE,
+)
+# How things should be, or how they go wrong: "every time it fails" is no wish.
+_HABIT = re.compile(
+    r"\bby default\b|\bevery time\b|总是|始终|每次都|默认|不要再|别再", re.IGNORECASE
+)
+_TROUBLE = re.compile(
+    r"\b(?:errors?|fails?|failed|failing|crash\w*|breaks?|broken|wrong|hangs?|never ?mind)\b|"
+    r"报错|出错|错误|失败|崩溃|不行|不对|卡住|算了",
+    re.IGNORECASE,
+)
+# What follows these is remembered, without them.
+_ASKED = re.compile(
+    r"(?:^\W*|please |and |also |you to |[,;] ?)(?:remember(?! when\b| how\b| the time\b| me\b)|"
+    r"keep in mind|make a note|note)(?:(?<!note) this| that| to|"
+    r"(?<=remember)(?= (?:i|my|we|our)\b)|(?=:))\s*[:,]?\s*(?P<en>\S.*)|"
+    r"(?:请|麻烦|帮我)?(?:你要)?(?:记住|请记得|记一下|记下来?)[:：，,\s]*(?P<zh>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+# A standing order is remembered whole.
+_STANDING = re.compile(
+    r"\bfrom now on\b|\bgoing forward\b|从(?:现在|今)(?:起|往后|开始|以后)|(?:今后|以后)都",
     re.IGNORECASE,
 )
 _FACT = re.compile(
     r"^\W*(?:(?:and|also|btw|fyi|by the way|note that),? )?(?:my|our) (?!user|password|order|"
-    r"reservation|original|reason|question|problem|issue|goal|focus|plan|id\b|email|phone|friend)"
-    r"[\w -]{2,30}? (?:is|are|runs|uses)\b|\bi(?:['’]m| am) (?:a|an|the) \w+|"
+    r"reservation|original|current|upcoming|reason|question|problem|issue|situation|goal|focus|"
+    r"plan|trip|id\b|email|phone|friend)"
+    r"[\w -]{2,30}? (?:is|are|runs|uses)\b|"
+    r"\bi(?:['’]m| am) (?:a|an|the) (?!bit\b|little\b|lot\b)\w+|"
     r"\bi (?:work|live) (?:at|in|for|as|on)\b|\bwe (?:use|run|deploy|store|work with)\b|"
     r"我叫|我住在|我在[^，。]{1,12}(?:工作|上班)|我(?:们)?的[^，。]{1,12}(?:是|在|用)|"
     r"我们(?:用的是|使用|部署|采用)",
@@ -80,8 +103,8 @@ class Statement:
     """A sentence of the user that is worth keeping.
 
     Attributes:
-        kind: `preference`, `fact` or `correction`.
-        text: The sentence, on one line.
+        kind: `preference`, `request` (to remember something), `fact` or `correction`.
+        text: The sentence, on one line; of a request, what is to be remembered.
         quote: The sentence as it stands in the step.
         step: The step.
     """
@@ -107,13 +130,14 @@ def statements(trajectory: Trajectory) -> tuple[Statement, ...]:
         if step.kind != "user":
             continue
         whole = without_greeting(step.text)
-        if answered and is_correction(whole) and len(gist(whole)) >= 2:
+        asks = _QUESTION.search(next(iter(_sentences(whole)), ""))
+        if answered and not asks and is_correction(whole) and len(gist(whole)) >= 2:
             # What is right stands in the sentences after the "no".
             _keep(found, _statement(whole, kind="correction", step=step))
         for sentence in _sentences(step.text):
-            kind = _kind(sentence)
-            if kind is not None:
-                _keep(found, _statement(sentence, kind=kind, step=step))
+            statement = _stated(sentence, step=step)
+            if statement is not None:
+                _keep(found, statement)
     return tuple(found.values())
 
 
@@ -181,16 +205,28 @@ def is_correction(text: str) -> bool:
     return bool(_CORRECTION.match(text)) and not _POLITE.search(text)
 
 
-def _kind(sentence: str) -> StatementKind | None:
-    """Return what kind of statement a sentence is, or None."""
+def _stated(sentence: str, *, step: Step) -> Statement | None:
+    """Return what a sentence states, or None."""
     bare = without_greeting(sentence)
-    if not LEAST_CHARS <= len(bare) <= MOST_CHARS or len(gist(bare)) < 2:
+    if not LEAST_CHARS <= len(bare) <= MOST_CHARS or _QUESTION.search(bare):
         return None
-    if _QUESTION.search(bare):
+    asked = _ASKED.search(bare)
+    wanted = bare if asked is None else asked["en"] or asked["zh"]
+    if len(gist(wanted)) < 2:
         return None
-    if _PREFERENCE.search(bare):
+    kind = _kind(wanted) if asked is None else "request"
+    if kind is None:
+        return None
+    return replace(_statement(wanted, kind=kind, step=step), quote=sentence.strip())
+
+
+def _kind(said: str) -> StatementKind | None:
+    """Return what kind of statement this is, or None."""
+    if _STANDING.search(said):
+        return "request"
+    if _PREFERENCE.search(said) or (_HABIT.search(said) and not _TROUBLE.search(said)):
         return "preference"
-    return "fact" if _FACT.search(bare) else None
+    return "fact" if _FACT.search(said) else None
 
 
 def _statement(said: str, *, kind: StatementKind, step: Step) -> Statement:

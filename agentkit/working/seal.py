@@ -7,6 +7,7 @@ from itertools import groupby
 from agentkit.policy.boundaries import BoundariesPolicy
 from agentkit.policy.working import WorkingPolicy
 from agentkit.records import (
+    MEMORY_TOOLS,
     Evidence,
     Language,
     Lesson,
@@ -16,7 +17,7 @@ from agentkit.records import (
     Tag,
     Trajectory,
 )
-from agentkit.text import language_of, normalise, one_line, terms
+from agentkit.text import is_farewell, language_of, normalise, one_line, terms
 from agentkit.working.phrases import present, tidy
 
 # `Episode.goal` holds at most this much.
@@ -189,15 +190,31 @@ def _rule_outcome(steps: Sequence[Step]) -> Outcome:
     if steps[-1].kind != "user" and not _answer(steps):
         return "failure"
     returns = [step for step in steps if step.kind == "tool_return"]
+    asked_again = [step for step in returns if _asks_again(step)]
+    returns = [step for step in returns if not _asks_again(step) and step.tool not in MEMORY_TOOLS]
     if not returns:
-        return "unknown"
+        return "success" if asked_again and _answer(steps) else "unknown"
     return "success" if returns[-1].outcome == "ok" else "failure"
+
+
+def _asks_again(step: Step) -> bool:
+    """Whether a step is no tool's, but says that the model's answer cannot be taken as it is."""
+    return step.kind == "tool_return" and step.outcome == "retried" and step.call_id is None
 
 
 def _answer(steps: Sequence[Step]) -> str:
     """The last text of the model, or "" where it ended in something else."""
     last = next((step for step in reversed(steps) if step.kind != "user"), None)
     return last.text.strip() if last is not None and last.kind == "model" else ""
+
+
+def _told(steps: Sequence[Step]) -> Step | None:
+    """The step of the last answer, or of the one before where that one only says farewell."""
+    if not _answer(steps):
+        return None
+    spoken = [step for step in steps if step.kind == "model" and step.text.strip()]
+    telling = [step for step in spoken if not is_farewell(step.text)]
+    return (telling or spoken)[-1]
 
 
 def _memory(
@@ -211,7 +228,7 @@ def _memory(
 ) -> Lesson | None:
     """Draft the episodic memory: goal, actions, trouble, outcome and answer."""
     asked = _goal_step(steps)
-    answer = _answer(steps)
+    answer = _told(steps)
     actions = _actions(steps)
     if asked is None or not (answer or actions):
         return None
@@ -222,14 +239,14 @@ def _memory(
         "actions": actions,
         "error": "" if trouble is None else trouble.text,
         "outcome": labels[outcome],
-        "answer": answer,
+        "answer": "" if answer is None else answer.text,
     }
     tags = set(find_tags(f"{goal}\n{actions}"))
     if outcome != "unknown":
         tags.add(Tag("outcome", outcome))
     rests_on = [asked]
-    if answer:
-        rests_on.append(next(step for step in reversed(steps) if step.kind == "model"))
+    if answer is not None:
+        rests_on.append(answer)
     elif trouble is not None:
         rests_on.append(trouble)
     return Lesson(

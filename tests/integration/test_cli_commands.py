@@ -308,3 +308,33 @@ def test_a_retrieval_suite_compares_four_arms(local_shell: Shell, tmp_path: Path
     assert (
         local_shell.json("eval", "no-such-suite", code=EXIT_USAGE)["error"]["kind"] == "InputError"
     )
+
+
+def test_the_demo_never_clears_what_a_project_remembers(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = shell.json("remember", "Reports go out on Fridays.", "--user", "u1")["memory_id"]
+    assert run(["demo", str(shell.project)]) == EXIT_USAGE
+    assert "name another folder" in capsys.readouterr().err
+    found = shell.json("memories", "list", "--user", "u1")["memories"]
+    assert [memory["memory_id"] for memory in found] == [kept]
+
+
+def test_a_tag_that_nobody_defined_is_named_with_the_likeliest_one(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell("remember", "Read the table with gbk.", "--user", "u1")
+    words = ["recall", "table", "--user", "u1", "--tag", "data_form:cvs"]
+    assert run([*words, "--project", str(shell.project)]) == 0
+    assert "did you mean 'data_form:csv'?" in capsys.readouterr().err
+
+
+def test_reflect_says_which_critic_looked_back_and_where_the_lessons_are(
+    shell: Shell, tmp_path: Path
+) -> None:
+    sessions = tmp_path / "sessions.jsonl"
+    sessions.write_text(json.dumps(_session(1, "amount")) + "\n", encoding="utf-8")
+    shell("import", str(sessions), "--user", "u1")
+    told = shell("reflect", "--user", "u1")
+    assert "rules" in told
+    assert "see them: agentkit memories list --user u1" in told

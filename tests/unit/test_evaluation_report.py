@@ -73,5 +73,5 @@ def test_the_table_shows_figures_gain_unanswerable_questions_and_warnings() -> N
     assert "0.612" in text
     assert "0.50-0.70" in text
     assert "agentkit +0.112 [+0.020, +0.200] against lexical" in text
-    assert "2 questions have no answer; nothing came back: lexical 0, agentkit 1" in text
+    assert "2 questions have no answer; of these, left unanswered: lexical 0, agentkit 1" in text
     assert "k >= store size" in text

@@ -196,6 +196,14 @@ def test_missing_keys_are_named(file: Path) -> None:
     assert "missing" in caught.value.problem
 
 
+def test_a_misspelt_key_is_not_called_missing(file: Path) -> None:
+    file.write_text("first: a\nsecnod: b\n", encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        load_yaml(file, Needy)
+    assert caught.value.line == 2
+    assert caught.value.problem == "unknown key 'secnod'; did you mean 'second'?"
+
+
 def test_files_that_cannot_be_read_are_refused(tmp_path: Path, file: Path) -> None:
     file.write_bytes(b"name: \xff\xfe\n")
     with pytest.raises(ConfigError, match="not UTF-8"):

@@ -2,7 +2,10 @@
 
 from datetime import UTC, datetime
 
+import pytest
+
 from agentkit.policy.reflection import ReflectionPolicy
+from agentkit.policy.working import RememberPolicy
 from agentkit.records import (
     Episode,
     Language,
@@ -20,6 +23,7 @@ from agentkit.records import (
 )
 from agentkit.reflection.quotes import stands_in
 from agentkit.reflection.rules import RuleCritic, review
+from agentkit.working.remember import to_remember
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 POLICY = ReflectionPolicy()
@@ -133,9 +137,9 @@ def test_a_repaired_error_becomes_a_lesson_that_says_what_worked() -> None:
     lesson = looked_back(given).lessons[0]
     assert lesson.memory_type == "procedural"
     assert lesson.content == (
-        "Task “Fill the gaps in the amount column of sales.csv”: `tables_fill` failed: “cannot "
-        "take the mean of a text column”. What worked: calling it again with method median "
-        "instead of mean, after `tables_profile`."
+        "`tables_fill`: call it with method median instead of mean, after `tables_profile`, when "
+        "it fails with “cannot take the mean of a text column”. Task: “Fill the gaps in the amount "
+        "column of sales.csv”"
     )
     assert [item.step_id for item in lesson.evidence] == ["s0003", "s0006"]
     assert "Fill the gaps in the amount column of sales.csv" in lesson.cues
@@ -164,8 +168,8 @@ def test_a_chinese_task_gives_chinese_lessons() -> None:
     )
     lessons = looked_back(given).lessons
     assert lessons[0].content == (
-        "任务“把 客户.csv 读出来，统计每个城市的人数”：`read_text` 失败：“不是 utf-8 编码”。"
-        "有效的做法：改变参数再调用：加上 encoding gbk。"
+        "`read_text`：加上 encoding gbk，再调用一次，可解决报错“不是 utf-8 编码”。"
+        "任务：“把 客户.csv 读出来，统计每个城市的人数”"
     )
     assert any("以后报表都用中文写" in lesson.content for lesson in lessons)
     assert {lesson.language for lesson in lessons} == {"zh"}
@@ -184,6 +188,119 @@ def test_preferences_and_facts_of_the_user_are_kept_in_their_own_words() -> None
     assert not any("Can you do it" in content for content in contents)
 
 
+def stated(text: str, *, language: Language = "en") -> list[str]:
+    given = case(user(text), model("Noted."), language=language)
+    return [lesson.content for lesson in looked_back(given).lessons]
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("Remember that the fiscal year starts in April.", "the fiscal year starts in April."),
+        ("Please remember to use metric units.", "use metric units."),
+        ("Thanks, and keep in mind that we close at five.", "we close at five."),
+        ("From now on use the median for amounts.", "From now on use the median for amounts."),
+        ("请记住：报表用人民币。", "报表用人民币。"),
+        ("从现在起都用中文回答。", "从现在起都用中文回答。"),
+    ],
+)
+def test_what_is_asked_to_be_remembered_is_kept_as_working_memory_keeps_it(
+    said: str, kept: str
+) -> None:
+    assert stated(said) == [kept]
+    assert to_remember(said, policy=RememberPolicy()) in (kept, None)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Never mind the last one, it is fine now.",
+        "Never had this problem with the old table.",
+        "Every time I run it, it crashes.",
+        "By default the script fails with an error.",
+        "它每次都报错，真的很烦。",
+        "算了，不要再查这个表了。",
+        "Remember when we cleaned the sales table.",
+        "I'm a bit confused about the sales table.",
+    ],
+)
+def test_talk_about_the_moment_is_no_preference_and_no_fact(said: str) -> None:
+    assert stated(said) == []
+
+
+def test_what_to_do_stands_first_and_a_long_task_is_shortened() -> None:
+    task = "Fill the gaps in the amount column " + "and the other columns of the table " * 6
+    given = case(user(task), *REPAIRED[1:])
+    first = looked_back(given).lessons[0]
+    assert first.content.startswith("`tables_fill`: call it with method median instead of mean")
+    assert first.content.endswith("…”")
+    assert len(first.content) < 250
+    assert any(len(cue) > 100 for cue in first.cues)
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("en", "After `queue_start`, the same `mailer_start` call worked; it had failed with"),
+        ("zh", "先用 `queue_start`，同样的 `mailer_start` 调用就成功了"),
+    ],
+)
+def test_a_call_that_worked_after_another_tool_says_so(language: Language, expected: str) -> None:
+    given = case(
+        user("Bring the mailer up again after the update"),
+        *used("mailer_start", '{"host": "m1"}', "Error: no queue to connect to", "failed"),
+        *used("queue_start", '{"host": "m1"}', "queue is up"),
+        *used("mailer_start", '{"host": "m1"}', "mailer is up"),
+        model("It is up."),
+        language=language,
+    )
+    assert looked_back(given).lessons[0].content.startswith(expected)
+
+
+def test_a_detour_over_the_same_tool_is_said() -> None:
+    given = case(
+        user("Bring the mail worker up again"),
+        *used("restart", '{"service": "worker"}', "Error: connection to queue refused", "failed"),
+        *used("restart", '{"service": "queue"}', "queue is up"),
+        *used("restart", '{"service": "worker"}', "worker is up"),
+        model("It is up."),
+    )
+    assert (
+        looked_back(given)
+        .lessons[0]
+        .content.startswith(
+            "After `restart` with service queue instead of worker, the same `restart` call worked"
+        )
+    )
+
+
+def test_a_look_around_in_between_is_not_taken_for_the_repair() -> None:
+    given = case(
+        user("Give me the invoice total for each customer"),
+        *used("sql", '{"sql": "SELECT c.id FROM customers c"}', "Error: no column c.id", "failed"),
+        *used("sql", '{"sql": "PRAGMA table_info(customers)"}', "customer_no, name"),
+        *used("sql", '{"sql": "SELECT c.customer_no FROM customers c"}', "3 rows"),
+        model("There are 3."),
+    )
+    first = looked_back(given).lessons[0].content
+    assert "c.customer_no FROM customers c instead of SELECT c.id" in first
+    assert "PRAGMA" not in first
+
+
+def test_a_call_that_worked_on_another_try_says_so() -> None:
+    given = case(
+        user("Fetch the page about rate limits"),
+        *used("fetch", '{"page": 1}', "Error: timed out", "failed"),
+        *used("fetch", '{"page": 1}', "the page"),
+        model("Here it is."),
+    )
+    assert (
+        looked_back(given)
+        .lessons[0]
+        .content.startswith("`fetch`: the same call worked when made again")
+    )
+
+
 def test_forgetting_is_no_preference() -> None:
     given = case(user("I don't remember my order number, sorry about that"), model("No problem."))
     assert looked_back(given).lessons == ()
@@ -199,6 +316,16 @@ def test_a_correction_is_kept_with_what_is_right() -> None:
     (lesson,) = looked_back(given).lessons
     assert "Accounting counts every branch once" in lesson.content
     assert lesson.evidence[0].step_id == "s0003"
+
+
+def test_a_further_question_is_no_correction() -> None:
+    given = case(
+        user("Give me the total of each invoice customer"),
+        model("Harbour has 1000."),
+        user("Actually, can you show it by region as well?"),
+        model("North has 700."),
+    )
+    assert looked_back(given).lessons == ()
 
 
 def test_a_tool_that_does_not_exist_is_never_recommended() -> None:
@@ -233,7 +360,7 @@ def test_a_failure_that_nothing_mended_is_a_warning() -> None:
         outcome="failure",
     )
     first, second = looked_back(given).lessons
-    assert "No later call mended it" in first.content
+    assert "no later call mended it" in first.content
     assert "did not reach the goal: `cancel`" in second.content
 
 
@@ -271,7 +398,7 @@ def test_another_tool_that_got_the_same_input_is_named_as_the_way_out() -> None:
         model("It has 90210 rows."),
         outcome="success",
     )
-    assert "using `count_lines` instead" in looked_back(given).lessons[0].content
+    assert "Use `count_lines` instead of `read_text`" in looked_back(given).lessons[0].content
 
 
 def test_a_nested_argument_is_named_where_it_differs() -> None:

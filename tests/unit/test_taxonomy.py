@@ -5,7 +5,8 @@ from pydantic import ValidationError
 
 from agentkit.errors import ConfigError
 from agentkit.policy.loader import load_yaml
-from agentkit.policy.taxonomy import Facet, Phrases, TagAlias, TagValue, TaxonomyPolicy, tag_text
+from agentkit.policy.phrases import Phrases
+from agentkit.policy.taxonomy import Facet, TagAlias, TagValue, TaxonomyPolicy, tag_text
 from agentkit.records import Tag
 
 SHIPPED = Path(__file__).parents[2] / "memory" / "taxonomy.yaml"

@@ -1,8 +1,12 @@
+from pathlib import Path
+
 import pytest
 
 from agentkit.errors import InputError
-from agentkit.policy.tags import parse_tag, parse_tags
-from agentkit.policy.taxonomy import Facet, Phrases, TagValue, TaxonomyPolicy
+from agentkit.policy.loader import load_yaml
+from agentkit.policy.phrases import Phrases
+from agentkit.policy.tags import parse_tag, parse_tags, unknown_tags
+from agentkit.policy.taxonomy import Facet, TagValue, TaxonomyPolicy
 from agentkit.records import Tag
 
 
@@ -86,3 +90,13 @@ def test_an_alias_is_read_as_its_tag() -> None:
 
 def test_composed_and_decomposed_accents_are_one_tag() -> None:
     assert parse_tags(["cafe\u0301", "CAF\u00c9"], TAXONOMY) == (Tag("domain", "caf\u00e9"),)
+
+
+def test_a_tag_that_the_taxonomy_lacks_is_told_with_the_likeliest_one(
+    repository: Path,
+) -> None:
+    taxonomy = load_yaml(repository / "memory" / "taxonomy.yaml", TaxonomyPolicy)
+    assert unknown_tags([Tag("data_form", "csv")], taxonomy) == ()
+    assert unknown_tags([Tag("data_form", "cvs")], taxonomy) == (
+        "no tag 'data_form:cvs' in memory/taxonomy.yaml; did you mean 'data_form:csv'?",
+    )

@@ -159,3 +159,12 @@ def test_the_memory_of_a_long_task_stays_within_what_admission_takes() -> None:
     memory = sealed(long).memory
     assert memory is not None
     assert len(memory.content) <= 1_200
+
+
+@pytest.mark.parametrize("farewell", ["You're welcome! Have a great day.", "不客气，再见！"])
+def test_the_answer_that_is_remembered_is_no_farewell(farewell: str) -> None:
+    done = sealed([*REPAIRED, step("user", "Thanks"), step("model", farewell)])
+    assert done.memory is not None
+    assert "Answer: I filled 3 cells" in done.memory.content
+    assert farewell not in done.memory.content
+    assert all(farewell not in item.quote for item in done.memory.evidence)
