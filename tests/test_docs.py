@@ -1,5 +1,6 @@
 """The docs say what is true: blocks run; commands, settings, keys and variables are named."""
 
+import json
 import os
 import re
 import subprocess
@@ -120,3 +121,13 @@ def test_the_changelog_has_unreleased_first_and_short_lines() -> None:
     for line in lines:
         if line.startswith("- "):
             assert len(line.split()) <= 27, line
+
+
+def test_the_figures_in_the_readme_are_those_that_were_measured() -> None:
+    rows = re.findall(r"^\| ([\w-]+) \| ([\w@]+) \| ([\d.]+) \| \*\*([\d.]+)\*\* \|$", README, re.M)
+    assert len(rows) == 6
+    for suite, metric, other, ours in rows:
+        file = ROOT / "evals" / "baselines" / f"{suite}.json"
+        arms: dict[str, dict[str, float]] = json.loads(file.read_text(encoding="utf-8"))["arms"]
+        best = max(row[metric] for arm, row in arms.items() if arm != "agentkit")
+        assert (f"{best:.3f}", f"{arms['agentkit'][metric]:.3f}") == (other, ours), suite
