@@ -1,11 +1,12 @@
 """`Session`: one conversation with one user, over as many tasks as it takes."""
 
+import asyncio
 from collections.abc import Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic_ai.agent import AbstractAgent
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, UserContent, repair_messages
 from pydantic_ai.run import AgentRunResult
 
 from agentkit.capability import Hindsight, is_equipped
@@ -45,6 +46,8 @@ class Session:
         self._agent = agent
         self._deps = deps
         self._open = True
+        # One conversation: what is said while an answer is made is answered after it.
+        self._turn = asyncio.Lock()
         self._messages: list[ModelMessage] = []
         self._extra = [] if is_equipped(agent) else [Hindsight.for_session(kit, scope)]
         self.scope = scope
@@ -55,32 +58,48 @@ class Session:
         """The messages of the task that is open, whole and unfitted."""
         return tuple(self._messages)
 
-    async def run(self, prompt: str, **options: Any) -> AgentRunResult[Any]:
+    async def run(
+        self, prompt: str | Sequence[UserContent] | None = None, **options: Any
+    ) -> AgentRunResult[Any]:
         """Run the agent on the next thing the user says.
 
         Args:
-            prompt: What the user says.
+            prompt: What the user says; None to go on with `deferred_tool_results=`.
             options: Passed on to `Agent.run`, such as `usage_limits` or `model`.
 
         Returns:
-            The run's result, as `Agent.run` gives it.
+            The run's result, as `Agent.run` gives it. What a failed run said and did stays in
+            the conversation, with its unanswered tool calls closed as interrupted.
 
         Raises:
             InputError: If the session was ended.
         """
         if not self._open:
             raise InputError(f"session {self.session_id!r} has ended; open a new one")
-        await self._settle()
-        token = AMBIENT.set(Ambient(self.scope, self.session_id))
+        async with self._turn:
+            await self._settle()
+            return await self._run(prompt, options)
+
+    async def _run(
+        self, prompt: str | Sequence[UserContent] | None, options: dict[str, Any]
+    ) -> AgentRunResult[Any]:
+        run_id = str(options.pop("run_id", None) or self._kit.new_id())
+        ambient = Ambient(self.scope, self.session_id, run_id)
+        token = AMBIENT.set(ambient)
         try:
             result = await self._agent.run(
                 prompt,
                 message_history=list(self._messages),
                 conversation_id=self.session_id,
-                deps=self._deps,
-                capabilities=self._extra,
+                run_id=run_id,
+                deps=options.pop("deps", self._deps),
+                capabilities=[*self._extra, *options.pop("capabilities", ())],
                 **options,
             )
+        except BaseException:
+            if ambient.heard:
+                self._messages = repair_messages(ambient.heard)
+            raise
         finally:
             AMBIENT.reset(token)
         self._messages = list(result.all_messages())

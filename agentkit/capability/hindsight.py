@@ -12,8 +12,8 @@ from typing import Any
 from uuid import UUID
 from weakref import WeakValueDictionary
 
-from pydantic_ai import RunContext
-from pydantic_ai.agent import AbstractAgent
+from pydantic_ai import DeferredToolRequests, RunContext
+from pydantic_ai.agent import AbstractAgent, WrapperAgent
 from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler
 from pydantic_ai.messages import ModelMessage, ModelRequest, TextContent, UserPromptPart
 from pydantic_ai.models import ModelRequestContext
@@ -25,6 +25,7 @@ from agentkit.capability.boundary import boundary
 from agentkit.capability.tools import MemoryTools
 from agentkit.errors import InputError
 from agentkit.kit import Kit
+from agentkit.kit.running import Holder
 from agentkit.kit.tasks import LiveRun, RunRecord
 from agentkit.records import Scope
 from agentkit.steps import BRIEFING_MARK, instructions_of, prompt_text, steps_of
@@ -41,10 +42,14 @@ class Ambient:
     Attributes:
         scope: Whose run it is.
         session_id: The session it belongs to.
+        run_id: The run; the runs of other agents inside it have a scope of their own.
+        heard: Gets the run's messages if it fails, so that the conversation keeps them.
     """
 
     scope: Scope
     session_id: str
+    run_id: str
+    heard: list[ModelMessage] = field(default_factory=list[ModelMessage])
 
 
 AMBIENT: ContextVar[Ambient | None] = ContextVar("agentkit_ambient", default=None)
@@ -54,6 +59,8 @@ _EQUIPPED: "WeakValueDictionary[int, AbstractAgent[Any, Any]]" = WeakValueDictio
 
 def is_equipped(agent: AbstractAgent[Any, Any]) -> bool:
     """Whether an agent was built with a `Hindsight` of its own."""
+    while isinstance(agent, WrapperAgent):
+        agent = agent.wrapped
     return _EQUIPPED.get(id(agent)) is agent
 
 
@@ -68,6 +75,7 @@ class RunState:
         first_step: Number of this run's first step within the task, from 1.
         live: The run's message list as pydantic-ai keeps it; grows as the run goes.
         started: Whether the first model request was seen.
+        holder: Keeps the session's turn for this run.
     """
 
     scope: Scope
@@ -76,6 +84,7 @@ class RunState:
     first_step: int = 1
     live: list[ModelMessage] = field(default_factory=list[ModelMessage])
     started: bool = False
+    holder: Holder = field(default_factory=Holder)
 
 
 @dataclass
@@ -164,7 +173,9 @@ class Hindsight(AbstractCapability[Any]):
                 await self._brief(ctx, state)
         with boundary("keeping the steps"):
             record = self._record(ctx, state)
-            self._the_kit.background.spawn("keep steps", lambda: self._the_kit.tasks.keep(record))
+            self._the_kit.background.spawn(
+                "keep steps", lambda: self._the_kit.tasks.keep(record), subject=record.run_id
+            )
         return request_context
 
     async def prepare_model_request(
@@ -187,6 +198,9 @@ class Hindsight(AbstractCapability[Any]):
         except BaseException as error:
             self._finish(ctx, failure=type(error).__name__)
             raise
+        if self._state is not None and isinstance(result.output, DeferredToolRequests):
+            # The task is not over: it goes on when somebody has answered for the tools.
+            self._state.continues = True
         self._finish(ctx, usage=(result.usage.input_tokens, result.usage.output_tokens))
         return result
 
@@ -197,23 +211,28 @@ class Hindsight(AbstractCapability[Any]):
 
     def _bound(self, ctx: RunContext[Any]) -> Ambient:
         """Whose run this is, and in which session: the session's word goes first."""
-        ambient = AMBIENT.get()
+        ambient = _ambient(ctx)
         if ambient is not None:
             return ambient
         user_id = self.user_id if isinstance(self.user_id, str) else self.user_id(ctx)
         session_id = ctx.conversation_id or ctx.run_id or ""
-        return Ambient(Scope(user_id, self.agent_id), session_id)
+        return Ambient(Scope(user_id, self.agent_id), session_id, ctx.run_id or "")
 
     async def _start(self, ctx: RunContext[Any]) -> RunState:
         bound = self._bound(ctx)
         state = RunState(
             scope=bound.scope,
             session_id=bound.session_id,
-            continues=AMBIENT.get() is not None or _is_conversation(ctx),
+            continues=_ambient(ctx) is not None or _is_conversation(ctx),
         )
-        await self._the_kit.start()
-        if state.continues:
-            state.first_step = await self._the_kit.tasks.next_step(bound.scope, bound.session_id)
+        kit = self._the_kit
+        await kit.start()
+        first = await kit.take_turn(bound.scope, bound.session_id, holder=state.holder)
+        if first is None:
+            state.session_id = f"{bound.session_id}/{ctx.run_id}"
+            state.continues = False
+        elif state.continues:
+            state.first_step = first
         return state
 
     async def _brief(self, ctx: RunContext[Any], state: RunState) -> None:
@@ -235,6 +254,7 @@ class Hindsight(AbstractCapability[Any]):
         *,
         failure: str = "",
         usage: tuple[int, int] = (0, 0),
+        episode_id: str | None = None,
     ) -> RunRecord:
         mine = [message for message in state.live if message.run_id == ctx.run_id]
         steps = steps_of(mine, start=state.first_step)
@@ -252,6 +272,7 @@ class Hindsight(AbstractCapability[Any]):
             tokens_in=usage[0],
             tokens_out=usage[1],
             live=LiveRun(model=ctx.model, history=tuple(state.live)),
+            episode_id=episode_id,
         )
 
     def _finish(
@@ -261,9 +282,22 @@ class Hindsight(AbstractCapability[Any]):
         state = self._state
         if state is None:
             return
+        kit = self._the_kit
         with boundary("recording a run"):
-            record = self._record(ctx, state, failure=failure, usage=usage)
-            self._the_kit.background.spawn("finish run", lambda: self._the_kit.finish_run(record))
+            ambient = _ambient(ctx)
+            if failure and ambient is not None:
+                ambient.heard.extend(state.live)
+            record = self._record(ctx, state, failure=failure, usage=usage, episode_id=kit.new_id())
+            kit.background.spawn(
+                "finish run", lambda: kit.finish_run(record), subject=record.subject
+            )
+        kit.end_turn(state.scope, state.session_id, holder=state.holder)
+
+
+def _ambient(ctx: RunContext[Any]) -> Ambient | None:
+    """What a session said about this very run, and not about one that it is a part of."""
+    ambient = AMBIENT.get()
+    return ambient if ambient is not None and ambient.run_id == ctx.run_id else None
 
 
 def _is_conversation(ctx: RunContext[Any]) -> bool:

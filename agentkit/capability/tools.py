@@ -1,6 +1,7 @@
 """The three memory tools as the model of a running agent sees them.
 
-A wrong argument is told to the model, which may try again; any other trouble of the memory is
+A wrong argument is told to the model, as often as it takes: a memory that cannot be found must not
+use up the retries of a run and end it. Any other trouble of the memory is
 logged and told as "not available", and the run goes on.
 """
 
@@ -8,7 +9,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
-from pydantic_ai import ModelRetry, RunContext
+from pydantic_ai import RunContext, ToolFailed
 from pydantic_ai.toolsets import FunctionToolset
 
 from agentkit.capability.boundary import boundary
@@ -18,6 +19,8 @@ from agentkit.kit.presenting import hit_fields
 from agentkit.records import Scope
 
 TOOLSET_ID = "agentkit_memory"
+# Tries at arguments that do not even have the right form.
+ARGUMENT_RETRIES = 5
 UNAVAILABLE = "the memory is not available just now; go on without it"
 NOTED = "noted; it is judged with the rest of this task when the task ends"
 
@@ -54,7 +57,7 @@ class MemoryTools:
     def toolset(self) -> FunctionToolset[Any]:
         """Return the three tools as one toolset."""
         tools = [self.memory_search, self.memory_write, self.memory_forget]
-        return FunctionToolset(tools, id=TOOLSET_ID)
+        return FunctionToolset(tools, id=TOOLSET_ID, max_retries=ARGUMENT_RETRIES)
 
     async def memory_search(
         self,
@@ -84,7 +87,7 @@ class MemoryTools:
                 tags=tags,
             )
         except InputError as error:
-            raise ModelRetry(str(error)) from error
+            raise ToolFailed(str(error)) from error
         with boundary("searching"):
             who = self._bound(ctx)
             result = await self._kit.recall(asked, scope=who.scope, session_id=who.session_id)
@@ -117,7 +120,7 @@ class MemoryTools:
                 content, memory_type=memory_type, tags=tags, confidence=confidence, cues=cues
             )
         except InputError as error:
-            raise ModelRetry(str(error)) from error
+            raise ToolFailed(str(error)) from error
         return NOTED
 
     async def memory_forget(self, ctx: RunContext[Any], memory_id: str, reason: str) -> str:
@@ -141,5 +144,5 @@ class MemoryTools:
                     return f"forgotten: {memory_id}"
                 problem = f"no memory {memory_id!r} here; give an id from memory_search"
         if problem:
-            raise ModelRetry(problem)
+            raise ToolFailed(problem)
         return UNAVAILABLE

@@ -9,6 +9,7 @@ import concurrent.futures.thread  # noqa: F401 # pyright: ignore[reportUnusedImp
 import itertools
 import logging
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -19,6 +20,8 @@ logger = logging.getLogger("agentkit")
 
 EXIT_BUDGET_S = 20.0
 OTHER_LOOP_PAUSE_S = 0.02
+# Putting back a job is one small transaction.
+CANCEL_LIMIT_S = 2.0
 
 Lane = Literal["log", "record", "work"]
 
@@ -31,11 +34,13 @@ class Piece:
         name: What it is, for the log.
         lane: `log` for the retrieval log, `record` for runs (both soon done, and waited for by
             what builds on them), `work` for what takes its time.
+        subject: What it is about, for those who wait for that alone, or None.
         work: Called again if the loop dies first, so doing it twice must be harmless.
     """
 
     name: str
     lane: Lane
+    subject: object
     work: Callable[[], Awaitable[None]]
 
 
@@ -88,38 +93,50 @@ class Background:
         self._numbers = itertools.count()
         self._pending: dict[int, Piece] = {}
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        # Runs may be started from several threads, each with a loop of its own.
+        self._lock = threading.RLock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._registered = False
         self._owes_exit_work = False
 
     def spawn(
-        self, name: str, work: Callable[[], Awaitable[None]], *, lane: Lane = "record"
+        self,
+        name: str,
+        work: Callable[[], Awaitable[None]],
+        *,
+        lane: Lane = "record",
+        subject: object = None,
     ) -> None:
-        """Start a piece of work in the running loop.
+        """Start a piece of work in the running loop, and take over what a closed loop dropped.
 
         Args:
             name: What it is, for the log.
             work: Called again if the loop dies first, so doing it twice must be harmless.
             lane: Which calls of `join` wait for it.
+            subject: What it is about; compared by value.
         """
-        number = next(self._numbers)
-        self._pending[number] = Piece(name, lane, work)
-        self._owes_exit_work = True
         self._register()
         self._loop = asyncio.get_running_loop()
-        task = self._loop.create_task(self._run(number), name=f"agentkit {name}")
-        self._tasks[number] = task
-        task.add_done_callback(lambda _: self._tasks.pop(number, None))
+        with self._lock:
+            self._owes_exit_work = True
+            dropped = [number for number in self._pending if self._is_dropped(number)]
+            number = next(self._numbers)
+            self._pending[number] = Piece(name, lane, subject, work)
+            for one in (*dropped, number):
+                self._begin(one)
 
-    async def join(self, *, lane: Lane | None = None) -> None:
-        """Wait until nothing is pending.
+    async def join(self, *, lane: Lane | None = None, subject: object = None) -> None:
+        """Wait for what is pending.
 
         Args:
-            lane: Wait for the pieces of this lane alone, or None for all.
+            lane: Wait for the pieces of this lane alone, or None for all lanes.
+            subject: Wait for the pieces about this alone, or None for all.
+
+        With a lane or a subject, what is added meanwhile is not waited for, so that a busy
+        process does not keep the caller; without, the wait ends when nothing is pending.
         """
-        while waiting := [
-            number for number, piece in self._pending.items() if lane in (None, piece.lane)
-        ]:
+        before = None if lane is None and subject is None else next(self._numbers)
+        while waiting := self._waiting(lane=lane, subject=subject, before=before):
             await self._turn(waiting)
 
     async def close(self, *, timeout_s: float = EXIT_BUDGET_S) -> None:
@@ -131,12 +148,40 @@ class Background:
                 await self.join()
         except TimeoutError:
             logger.warning("stopped after %.0f s; the rest is done at the next start", timeout_s)
+            await self._cancel_own()
         self._owes_exit_work = False
 
-    async def _turn(self, waiting: list[int]) -> None:
-        """Wait for tasks of this loop, or run again what a loop that is gone dropped."""
+    async def _cancel_own(self) -> None:
+        """Stop what is going on in this loop, so that nothing goes on behind a closed store."""
         here = asyncio.get_running_loop()
-        tasks = [self._tasks[number] for number in waiting if number in self._tasks]
+        with self._lock:
+            mine = [task for task in self._tasks.values() if task.get_loop() is here]
+        for task in mine:
+            task.cancel()
+        if mine:
+            await asyncio.wait(mine, timeout=CANCEL_LIMIT_S)
+
+    def abandon(self) -> bool:
+        """Forget everything, in a forked child: the parent does it. Whether a loop was used."""
+        self._pending, self._tasks = {}, {}
+        self._owes_exit_work = False
+        return self._loop is not None
+
+    def _waiting(self, *, lane: Lane | None, subject: object, before: int | None) -> list[int]:
+        with self._lock:
+            return [
+                number
+                for number, piece in self._pending.items()
+                if lane in (None, piece.lane)
+                and (subject is None or subject == piece.subject)
+                and (before is None or number < before)
+            ]
+
+    async def _turn(self, waiting: list[int]) -> None:
+        """Wait for tasks of this loop, or begin again here what a loop that stopped left."""
+        here = asyncio.get_running_loop()
+        with self._lock:
+            tasks = [self._tasks[number] for number in waiting if number in self._tasks]
         mine = [task for task in tasks if task.get_loop() is here]
         if mine:
             await asyncio.wait(mine, return_when=asyncio.FIRST_COMPLETED)
@@ -144,15 +189,41 @@ class Background:
         if any(task.get_loop().is_running() for task in tasks):
             await asyncio.sleep(OTHER_LOOP_PAUSE_S)
             return
-        for number in waiting:
-            await self._run(number)
+        with self._lock:
+            for number in waiting:
+                if number in self._pending:
+                    self._begin(number)
+
+    def _is_dropped(self, number: int) -> bool:
+        """Whether nothing is left that would do a pending piece."""
+        task = self._tasks.get(number)
+        return task is None or task.get_loop().is_closed()
+
+    def _begin(self, number: int) -> None:
+        """Do a pending piece in the running loop; the caller holds the lock."""
+        name = self._pending[number].name
+        task = asyncio.get_running_loop().create_task(self._run(number), name=f"agentkit {name}")
+        self._tasks[number] = task
+        task.add_done_callback(lambda done: self._end(number, done))
+
+    def _end(self, number: int, done: asyncio.Task[None]) -> None:
+        with self._lock:
+            if self._tasks.get(number) is done:
+                del self._tasks[number]
 
     async def _run(self, number: int) -> None:
         piece = self._pending.get(number)
         if piece is None:
             return
-        await attempt(piece.name, piece.work)
-        self._pending.pop(number, None)
+        try:
+            await attempt(piece.name, piece.work)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            logger.warning("%s: what it waited for was cancelled", piece.name)
+        with self._lock:
+            self._pending.pop(number, None)
 
     def _register(self) -> None:
         if not self._registered:
@@ -160,11 +231,33 @@ class Background:
             at_thread_exit(self._at_exit)
 
     def _at_exit(self) -> None:
-        """Finish in the loop that was used, or in a new one where that is closed."""
+        """Finish in the loops that were used, or in a new one where they are closed."""
         if not self._owes_exit_work:
             return
+        end_s = time.monotonic() + EXIT_BUDGET_S
+        for other in self._stopped_loops():
+            # What was left half done goes on where it stands rather than being done twice.
+            other.run_until_complete(self._finish_own(max(end_s - time.monotonic(), 0.0)))
+        left_s = max(end_s - time.monotonic(), 0.0)
         loop = self._loop
         if loop is not None and not loop.is_closed() and not loop.is_running():
-            loop.run_until_complete(self.close())
+            loop.run_until_complete(self.close(timeout_s=left_s))
             return
-        asyncio.run(self.close())
+        asyncio.run(self.close(timeout_s=left_s))
+
+    def _stopped_loops(self) -> list[asyncio.AbstractEventLoop]:
+        """The loops, other than the last one, in which a piece stands half done."""
+        with self._lock:
+            loops = {task.get_loop() for task in self._tasks.values()} - {self._loop}
+        return [loop for loop in loops if not loop.is_closed() and not loop.is_running()]
+
+    async def _finish_own(self, timeout_s: float) -> None:
+        """Wait for the pieces that were begun in this loop, and for those that they begin."""
+        here = asyncio.get_running_loop()
+        end_s = here.time() + timeout_s
+        while (left_s := end_s - here.time()) > 0:
+            with self._lock:
+                mine = [task for task in self._tasks.values() if task.get_loop() is here]
+            if not mine:
+                return
+            await asyncio.wait(mine, timeout=left_s)

@@ -60,7 +60,9 @@ class Critics:
             except ReflectionError as error:
                 if error.retryable and not error.unusable and not last:
                     raise
-                level = logging.INFO if error.unusable else logging.WARNING
+                # A model object cannot be built again from its name; nobody can change that.
+                expected = error.unusable or (plan.model is None and live is None)
+                level = logging.INFO if expected else logging.WARNING
                 logger.log(level, "%s; the next critic is asked", error)
         return await self._rules.review(case)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentkit.errors import InputError
 from agentkit.kit.asking import build_lesson, build_query
+from agentkit.kit.forking import reopen_in_children
 from agentkit.kit.opening import open_parts
 from agentkit.kit.running import Running
 from agentkit.kit.worker import Progress
@@ -76,7 +77,12 @@ class Kit(Running):
             ConfigError: If settings or policy hold something that cannot be used.
             StoreError: If the database cannot be opened, or is newer than this release.
         """
-        return cls(open_parts(path, clock=clock, embedder=embedder, overrides=overrides))
+        kit = cls(open_parts(path, clock=clock, embedder=embedder, overrides=overrides))
+        root = kit.project.root
+        reopen_in_children(
+            kit, lambda: open_parts(root, clock=clock, embedder=embedder, overrides=overrides)
+        )
+        return kit
 
     def query(
         self,

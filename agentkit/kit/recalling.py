@@ -105,13 +105,17 @@ class Recaller:
             self._background.spawn("log recall", lambda: self._log(result, asked), lane="log")
             return result
         logger.warning("recall took over %.1f s, in stage %r", limit_s, stages.current)
-        self._background.spawn("log late recall", lambda: self._log_late(answer, asked), lane="log")
-        return RecallResult(
+        late = RecallResult(
             retrieval_id=retrieval_id,
             timed_out=True,
             latency_ms=dict(stages.spent_ms),
             degraded=f"over the limit of {limit_s:g} s in stage {stages.current or 'start'}",
         )
+        # Nothing was shown, so nothing that waits for the log has to wait for this.
+        self._background.spawn(
+            "log late recall", lambda: self._log_late(answer, late, asked), lane="work"
+        )
+        return late
 
     async def neighbours(
         self, vector: Float32Array | None, *, scope: Scope, limit: int
@@ -215,8 +219,15 @@ class Recaller:
             if memory_id in by_id
         )
 
-    async def _log_late(self, answer: asyncio.Future[RecallResult], asked: "Asked") -> None:
-        await self._log(replace(await answer, timed_out=True), asked)
+    async def _log_late(
+        self, answer: asyncio.Future[RecallResult], late: RecallResult, asked: "Asked"
+    ) -> None:
+        """Log the answer that came too late, or that there was none before its loop ended."""
+        if answer.get_loop() is asyncio.get_running_loop():
+            await asyncio.wait({answer})
+        if answer.done() and not answer.cancelled():
+            late = replace(answer.result(), timed_out=True)
+        await self._log(late, asked)
 
     async def _log(self, result: RecallResult, asked: "Asked") -> None:
         text = redact(asked.query.text).text

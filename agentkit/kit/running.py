@@ -1,7 +1,10 @@
 """An open project at work: its background, the runs it takes over, its beginning and end."""
 
+import asyncio
+import logging
 from types import TracebackType
 from typing import Self
+from weakref import WeakValueDictionary
 
 from agentkit.kit.admitting import Admitter
 from agentkit.kit.background import EXIT_BUDGET_S, Background
@@ -14,6 +17,16 @@ from agentkit.kit.reflecting import Reflector
 from agentkit.kit.tasks import RunRecord, Tasks
 from agentkit.kit.worker import Worker
 from agentkit.records import Episode, Outcome, Scope
+from agentkit.store import new_id
+
+logger = logging.getLogger("agentkit")
+
+# Writing a run takes milliseconds; over this the database is in trouble, and a run does not wait.
+TURN_LIMIT_S = 5.0
+
+
+class Holder:
+    """Whoever has the turn in a session; the turn ends when it is let go of."""
 
 
 class Running(Reading):
@@ -27,6 +40,11 @@ class Running(Reading):
     def __init__(self, parts: Parts) -> None:
         """Put the rooms together; `Kit.open` makes the parts."""
         super().__init__(parts)
+        self.put_together(parts)
+
+    def put_together(self, parts: Parts) -> None:
+        """Put the rooms together, at the beginning and again in a forked child."""
+        self._parts = parts
         self.background = Background(exit_work=self._exit_work)
         self.tasks = Tasks(parts)
         self._recaller = Recaller(parts, background=self.background)
@@ -40,7 +58,47 @@ class Running(Reading):
             critics=Critics(parts),
         )
         self._worker = Worker(parts, reflector=reflector, background=self.background)
+        self._turns: WeakValueDictionary[tuple[Scope, str], Holder] = WeakValueDictionary()
         self._started = False
+
+    async def take_turn(self, scope: Scope, session_id: str, *, holder: Holder) -> int | None:
+        """Let a run go on with the task of a session.
+
+        What the run before it did is written first, so that the steps of both are numbered as
+        one task. Two runs at once are not one conversation.
+
+        Args:
+            scope: Whose session.
+            session_id: The session.
+            holder: Kept by the run until it ends.
+
+        Returns:
+            Number of the run's first step within the task, from 1; None when another run is going
+            on in the session, or the one before cannot be written: this one is then a task of
+            its own.
+
+        Raises:
+            StoreError: If the database cannot be read.
+        """
+        subject = (scope, session_id)
+        if self._turns.setdefault(subject, holder) is not holder:
+            return None
+        try:
+            async with asyncio.timeout(TURN_LIMIT_S):
+                await self.background.join(subject=subject)
+        except TimeoutError:
+            logger.warning("the run before in session %r is not written yet", session_id)
+            return None
+        return await self.tasks.next_step(scope, session_id)
+
+    def new_id(self) -> str:
+        """Return a new id, uuid7 by the kit's clock."""
+        return new_id(self._parts.clock())
+
+    def end_turn(self, scope: Scope, session_id: str, *, holder: Holder) -> None:
+        """Let the next run have the session; harmless where the turn was not held."""
+        if self._turns.get((scope, session_id)) is holder:
+            del self._turns[scope, session_id]
 
     async def end_task(
         self, scope: Scope, session_id: str, *, outcome: Outcome | None = None
@@ -63,6 +121,7 @@ class Running(Reading):
     async def finish_run(self, record: RunRecord) -> None:
         """Take over a run that ended; where its task ended too, reflect in the background."""
         await self.background.join(lane="log")
+        await self.background.join(subject=record.run_id)
         if await self.tasks.finish(record) is not None:
             self._worker.wake()
 
@@ -86,6 +145,7 @@ class Running(Reading):
             timeout_s: Longest wait in seconds; what is not done by then is done at the next start.
         """
         await self.background.close(timeout_s=timeout_s)
+        self._worker.rest()
         await self._parts.store.close()
 
     async def __aenter__(self) -> Self:

@@ -4,8 +4,9 @@ import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
+from agentkit.errors import NotFoundError
 from agentkit.kit.parts import Parts
 from agentkit.records import (
     EndReason,
@@ -22,6 +23,12 @@ from agentkit.store import NewEpisode, NewMemory
 from agentkit.working import Sealing, decide, seal, turns_of
 
 MOST_LIVE_RUNS = 64
+MOST_FINISHED_RUNS = 1_024
+# What pydantic-ai ends a run with when the caller stops listening: the agent did not fail.
+_LEFT = ("CancelledError", "GeneratorExit")
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +42,29 @@ class LiveRun:
 
     model: Any
     history: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Course:
+    """What the runs of a task that goes on came to.
+
+    Attributes:
+        live: Live model and history of the last run, or None.
+        tokens_in: Input tokens of all of them.
+        tokens_out: Output tokens of all of them.
+    """
+
+    live: LiveRun | None = None
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    def with_run(self, record: "RunRecord") -> "Course":
+        """Return the course with one more run in it."""
+        return Course(
+            live=record.live or self.live,
+            tokens_in=self.tokens_in + record.tokens_in,
+            tokens_out=self.tokens_out + record.tokens_out,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,6 +84,8 @@ class RunRecord:
         tokens_in: Input tokens so far.
         tokens_out: Output tokens so far.
         live: The live model and history, or None.
+        episode_id: Id that the task gets if it ends with this run, or None for a new one; given,
+            a run that is taken over twice is sealed once.
     """
 
     scope: Scope
@@ -67,6 +99,12 @@ class RunRecord:
     tokens_in: int = 0
     tokens_out: int = 0
     live: LiveRun | None = None
+    episode_id: str | None = None
+
+    @property
+    def subject(self) -> tuple[Scope, str]:
+        """The session, as what a piece of background work is about."""
+        return (self.scope, self.session_id)
 
 
 class Tasks:
@@ -76,10 +114,12 @@ class Tasks:
         """Bind the rooms."""
         self._parts = parts
         self._live: OrderedDict[str, LiveRun] = OrderedDict()
+        self._courses: OrderedDict[tuple[Scope, str], Course] = OrderedDict()
+        self._finished: OrderedDict[str, None] = OrderedDict()
 
     async def keep(self, record: RunRecord) -> None:
-        """Write the steps so far; writing a step twice is harmless."""
-        if record.steps:
+        """Write the steps so far; writing a step twice is harmless, and so is being late."""
+        if record.steps and record.run_id not in self._finished:
             await self._parts.store.append_steps(
                 record.scope,
                 record.session_id,
@@ -89,12 +129,27 @@ class Tasks:
             )
 
     async def finish(self, record: RunRecord) -> Episode | None:
-        """Write a run that ended, and seal its task if that ended with it.
+        """Write a run that ended, and seal its task if that ended with it. Once for each run.
 
         Returns:
             The episode, or None while the task goes on.
         """
+        if record.run_id in self._finished:
+            return None
+        if record.episode_id is not None and await self._is_sealed(record):
+            _put(self._finished, record.run_id, None, most=MOST_FINISHED_RUNS)
+            return None
         await self.keep(record)
+        episode = await self._end_with(record)
+        if record.run_id not in self._finished:
+            _put(self._finished, record.run_id, None, most=MOST_FINISHED_RUNS)
+            if episode is None:
+                course = self._courses.get(record.subject, Course()).with_run(record)
+                _put(self._courses, record.subject, course, most=MOST_LIVE_RUNS)
+        return episode
+
+    async def _end_with(self, record: RunRecord) -> Episode | None:
+        """Seal the task of a run if it ended with it."""
         reason: EndReason | None = "closed"
         if record.continues:
             task = await self._parts.store.open_task(record.scope, record.session_id)
@@ -130,8 +185,10 @@ class Tasks:
             return None
         trajectory = Trajectory(steps=task.steps, instructions=task.instructions, model=task.model)
         sealing = self._seal(trajectory, said=said, reward=None)
-        if record is not None and record.failure and sealing.outcome_source in (None, "rules"):
+        if record is not None and _failed(record, sealing):
             sealing = replace(sealing, outcome="failure", outcome_source="rules")
+        course = self._courses.pop((scope, session_id), Course())
+        course = course if record is None else course.with_run(record)
         sealed = await self._parts.store.seal(
             scope,
             NewEpisode(
@@ -143,14 +200,15 @@ class Tasks:
                 ended_at=task.last_step_at,
                 outcome=sealing.outcome,
                 outcome_source=sealing.outcome_source,
-                tokens_in=record.tokens_in if record else 0,
-                tokens_out=record.tokens_out if record else 0,
+                tokens_in=course.tokens_in,
+                tokens_out=course.tokens_out,
+                episode_id=None if record is None else record.episode_id,
             ),
             episodic=self._episodic(sealing, at=task.last_step_at),
             reflect=True,
         )
-        if record is not None and record.live is not None:
-            self._remember_live(sealed.episode.episode_id, record.live)
+        if course.live is not None:
+            _put(self._live, sealed.episode.episode_id, course.live, most=MOST_LIVE_RUNS)
         return sealed.episode
 
     async def take_in(self, recording: Recording, *, scope: Scope) -> bool:
@@ -223,10 +281,13 @@ class Tasks:
         """Return the live run of an episode sealed in this process, or None."""
         return self._live.get(episode_id)
 
-    def _remember_live(self, episode_id: str, live: LiveRun) -> None:
-        self._live[episode_id] = live
-        while len(self._live) > MOST_LIVE_RUNS:
-            self._live.popitem(last=False)
+    async def _is_sealed(self, record: RunRecord) -> bool:
+        """Whether an earlier take-over of this run got as far as the episode."""
+        try:
+            await self._parts.store.episode(record.scope, record.episode_id or "")
+        except NotFoundError:
+            return False
+        return True
 
     def _seal(self, trajectory: Trajectory, *, said: Outcome, reward: float | None) -> Sealing:
         policy = self._parts.policy
@@ -245,6 +306,25 @@ class Tasks:
             return None
         trust = self._parts.policy.reflection.trust.of(sealing.memory.source)
         return NewMemory(lesson=sealing.memory, trust=trust, status="active", created_at=at)
+
+
+def _failed(record: RunRecord, sealing: Sealing) -> bool:
+    """Whether the way a run ended makes its task a failure, for want of a better word.
+
+    A caller who stopped listening once the answer had come says nothing about the answer.
+    """
+    if not record.failure or sealing.outcome_source not in (None, "rules"):
+        return False
+    answered = bool(record.steps) and record.steps[-1].kind == "model"
+    return not (answered and record.failure in _LEFT)
+
+
+def _put(held: OrderedDict[_Key, _Value], key: _Key, value: _Value, *, most: int) -> None:
+    """Keep a value as the newest, and drop the oldest ones above a number."""
+    held[key] = value
+    held.move_to_end(key)
+    while len(held) > most:
+        held.popitem(last=False)
 
 
 def masked(step: Step) -> Step:

@@ -1,5 +1,6 @@
 """The inline worker: claims due jobs one by one and works them off."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from datetime import timedelta
@@ -16,6 +17,7 @@ KINDS: tuple[JobKind, ...] = ("reflect", "conflict")
 LEASE_MARGIN_S = 60.0
 BACKOFF_FIRST_S = 5.0
 BACKOFF_MOST_S = 900.0
+ALARM_LEAST_S = 1.0
 
 Progress = Callable[[int, int], None]
 
@@ -29,6 +31,14 @@ class Worker:
         self._reflector = reflector
         self._background = background
         self._awake = False
+        self._dropped: list[Job] = []
+        self._alarm: asyncio.TimerHandle | None = None
+
+    def rest(self) -> None:
+        """Wait for nothing any more; what is due later is done at the next start."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
 
     def wake(self) -> None:
         """Work off what is due beside the caller, unless somebody else is to do it."""
@@ -54,6 +64,7 @@ class Worker:
         """
         reports: list[ReflectionReport] = []
         done = 0
+        await self._release_dropped()
         lease_s = self._parts.policy.reflection.timeout_s + LEASE_MARGIN_S
         while job := await self._parts.store.claim(kinds=KINDS, lease_s=lease_s, scope=scope):
             report = await self._do(job)
@@ -70,6 +81,26 @@ class Worker:
     async def _awake_work(self) -> None:
         self._awake = False
         await self.work_off()
+        await self._set_alarm()
+
+    async def _set_alarm(self) -> None:
+        """Come back when the next job is due: one put back, or one whose worker died."""
+        now = self._parts.clock()
+        jobs = await self._parts.store.jobs(states=("pending", "running"))
+        due = [job.lease_until or job.run_after for job in jobs if job.kind in KINDS]
+        self.rest()
+        if due:
+            wait_s = max((min(due) - now).total_seconds(), ALARM_LEAST_S)
+            self._alarm = asyncio.get_running_loop().call_later(wait_s, self.wake)
+
+    async def _release_dropped(self) -> None:
+        """Put back what was being done when its event loop ended: nobody does it now."""
+        while self._dropped:
+            job = self._dropped[-1]
+            await self._parts.store.retry_job(
+                job, error="cut off before it was done", run_after=self._parts.clock()
+            )
+            self._dropped.remove(job)
 
     async def _waiting(self, scope: Scope | None) -> int:
         now = self._parts.clock()
@@ -86,7 +117,12 @@ class Worker:
             else:
                 await self._reflector.check_conflicts(job)
 
-        error = await attempt(f"job {job.job_id} ({job.kind} {job.subject_id})", work)
+        try:
+            error = await attempt(f"job {job.job_id} ({job.kind} {job.subject_id})", work)
+        except asyncio.CancelledError:
+            self._dropped.append(job)
+            await attempt("put back a job", self._release_dropped)
+            raise
         if error is None:
             return reports[0] if reports else None
         await self._put_back(job, error)

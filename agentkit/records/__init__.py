@@ -63,6 +63,7 @@ from agentkit.records.scope import (
     check_name,
 )
 from agentkit.records.trajectory import (
+    MEMORY_TOOLS,
     EndReason,
     Episode,
     Outcome,
@@ -78,6 +79,7 @@ from agentkit.records.trajectory import (
 __all__ = [
     "LEAST_CONFIDENCE",
     "MAX_ID_CHARS",
+    "MEMORY_TOOLS",
     "MEMORY_TYPES",
     "MOST_CONFIDENCE",
     "RESERVED",

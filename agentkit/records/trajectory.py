@@ -13,6 +13,9 @@ Outcome = Literal["success", "failure", "unknown"]
 OutcomeSource = Literal["caller", "reward", "user", "rules"]
 EndReason = Literal["done", "quiet", "topic", "idle", "closed", "recovered", "imported"]
 
+# The tools of the memory itself: how they went says nothing about a task.
+MEMORY_TOOLS = frozenset({"memory_search", "memory_write", "memory_forget"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:

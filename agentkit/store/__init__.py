@@ -3,7 +3,7 @@
 from agentkit.store.blobs import FolderBlobs
 from agentkit.store.embedders import open_embedder
 from agentkit.store.ids import new_id
-from agentkit.store.offload import offload
+from agentkit.store.offload import GATE, offload
 from agentkit.store.processes import ProcessMark, this_process
 from agentkit.store.store import Store
 from agentkit.store.values import (
@@ -21,6 +21,7 @@ from agentkit.store.values import (
 )
 
 __all__ = [
+    "GATE",
     "VISIBLE",
     "Check",
     "FolderBlobs",
