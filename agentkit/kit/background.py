@@ -203,6 +203,9 @@ class Background:
         """Do a pending piece in the running loop; the caller holds the lock."""
         name = self._pending[number].name
         task = asyncio.get_running_loop().create_task(self._run(number), name=f"agentkit {name}")
+        # A loop may end before its task: the piece is begun again elsewhere, so asyncio's
+        # complaint about a lost task would be wrong. asyncio.gather does the same.
+        task._log_destroy_pending = False  # pyright: ignore[reportAttributeAccessIssue]
         self._tasks[number] = task
         task.add_done_callback(lambda done: self._end(number, done))
 
@@ -246,9 +249,9 @@ class Background:
         asyncio.run(self.close(timeout_s=left_s))
 
     def _stopped_loops(self) -> list[asyncio.AbstractEventLoop]:
-        """The loops, other than the last one, in which a piece stands half done."""
+        """The loops in which a piece stands half done and that nobody runs."""
         with self._lock:
-            loops = {task.get_loop() for task in self._tasks.values()} - {self._loop}
+            loops = {task.get_loop() for task in self._tasks.values()}
         return [loop for loop in loops if not loop.is_closed() and not loop.is_running()]
 
     async def _finish_own(self, timeout_s: float) -> None:

@@ -102,7 +102,12 @@ class Recaller:
         asked = Asked(query=query, scope=scope, at=asked_at, session_id=session_id)
         if done:
             result = answer.result()
-            self._background.spawn("log recall", lambda: self._log(result, asked), lane="log")
+            self._background.spawn(
+                "log recall",
+                lambda: self._log(result, asked),
+                lane="log",
+                subject=(scope, session_id),
+            )
             return result
         logger.warning("recall took over %.1f s, in stage %r", limit_s, stages.current)
         late = RecallResult(

@@ -110,7 +110,7 @@ class Running(Reading):
             session_id: Its session.
             outcome: How it ended, if the caller knows.
         """
-        await self.background.join(lane="log")
+        await self.background.join(lane="log", subject=(scope, session_id))
         episode = await self.tasks.end(
             scope, session_id, reason="closed", said=outcome or "unknown"
         )
@@ -120,7 +120,7 @@ class Running(Reading):
 
     async def finish_run(self, record: RunRecord) -> None:
         """Take over a run that ended; where its task ended too, reflect in the background."""
-        await self.background.join(lane="log")
+        await self.background.join(lane="log", subject=record.subject)
         await self.background.join(subject=record.run_id)
         if await self.tasks.finish(record) is not None:
             self._worker.wake()

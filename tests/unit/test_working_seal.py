@@ -16,7 +16,7 @@ from agentkit.records import (
     Trajectory,
     number_steps,
 )
-from agentkit.working.seal import Sealing, seal
+from agentkit.working.seal import Sealing, outcome_of, seal
 
 
 def step(
@@ -168,3 +168,34 @@ def test_the_answer_that_is_remembered_is_no_farewell(farewell: str) -> None:
     assert "Answer: I filled 3 cells" in done.memory.content
     assert farewell not in done.memory.content
     assert all(farewell not in item.quote for item in done.memory.evidence)
+
+
+def test_how_the_memory_tools_went_says_nothing_about_the_task() -> None:
+    steps = (
+        Step(step_id="s0001", kind="user", text="Count the rows of the table."),
+        Step(
+            step_id="s0002", kind="tool_return", text="9", tool="count", call_id="a", outcome="ok"
+        ),
+        Step(
+            step_id="s0003",
+            kind="tool_return",
+            text="no such memory",
+            tool="memory_forget",
+            call_id="b",
+            outcome="failed",
+        ),
+        Step(step_id="s0004", kind="model", text="Nine rows."),
+    )
+    verified = outcome_of(steps, boundaries=BoundariesPolicy(), working=WorkingPolicy())
+    assert verified.outcome == "success"
+
+
+def test_an_answer_that_was_asked_for_again_and_came_is_a_success() -> None:
+    """WM-08 (c)."""
+    steps = (
+        Step(step_id="s0001", kind="user", text="Say something about the orders."),
+        Step(step_id="s0002", kind="tool_return", text="Please return text.", outcome="retried"),
+        Step(step_id="s0003", kind="model", text="ok"),
+    )
+    verified = outcome_of(steps, boundaries=BoundariesPolicy(), working=WorkingPolicy())
+    assert verified.outcome == "success"
