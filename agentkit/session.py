@@ -10,9 +10,11 @@ from pydantic_ai.messages import ModelMessage, UserContent, repair_messages
 from pydantic_ai.run import AgentRunResult
 
 from agentkit.capability import Hindsight, is_equipped
+from agentkit.capability.boundary import boundary
 from agentkit.capability.hindsight import AMBIENT, Ambient
 from agentkit.errors import InputError
 from agentkit.records import Episode, Outcome, Scope
+from agentkit.steps import prompt_text
 
 if TYPE_CHECKING:
     from agentkit.kit import Kit
@@ -77,7 +79,7 @@ class Session:
         if not self._open:
             raise InputError(f"session {self.session_id!r} has ended; open a new one")
         async with self._turn:
-            await self._settle()
+            await self._settle(prompt_text(prompt))
             return await self._run(prompt, options)
 
     async def _run(
@@ -133,8 +135,13 @@ class Session:
         if self._open:
             await self.end()
 
-    async def _settle(self) -> None:
-        """Clear the bench once a boundary has sealed the task."""
+    async def _settle(self, prompt: str) -> None:
+        """Clear the bench once a boundary has sealed the task, be it by what is said now."""
         await self._kit.background.join(lane="record")
-        if self._messages and not await self._kit.tasks.is_open(self.scope, self.session_id):
-            self._messages = []
+        if not self._messages:
+            return
+        with boundary("looking for the end of a task"):
+            if prompt.strip():
+                await self._kit.begin_prompt(self.scope, self.session_id, prompt)
+            if not await self._kit.tasks.is_open(self.scope, self.session_id):
+                self._messages = []

@@ -232,7 +232,8 @@ class Hindsight(AbstractCapability[Any]):
             state.session_id = f"{bound.session_id}/{ctx.run_id}"
             state.continues = False
         elif state.continues:
-            state.first_step = first
+            ended = await kit.begin_prompt(bound.scope, bound.session_id, prompt_text(ctx.prompt))
+            state.first_step = 1 if ended else first
         return state
 
     async def _brief(self, ctx: RunContext[Any], state: RunState) -> None:

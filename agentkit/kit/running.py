@@ -91,6 +91,28 @@ class Running(Reading):
             return None
         return await self.tasks.next_step(scope, session_id)
 
+    async def begin_prompt(self, scope: Scope, session_id: str, prompt: str) -> bool:
+        """End the open task of a session if what is said next begins another one.
+
+        Args:
+            scope: Whose session.
+            session_id: The session.
+            prompt: What the user says next.
+
+        Returns:
+            Whether a task was ended: a long silence, or another topic.
+
+        Raises:
+            StoreError: If the database cannot be read or written.
+        """
+        reason = await self.tasks.ended_before(scope, session_id, prompt)
+        if reason is None:
+            return False
+        await self.background.join(lane="log", subject=(scope, session_id))
+        if await self.tasks.end(scope, session_id, reason=reason) is not None:
+            self._worker.wake()
+        return True
+
     def new_id(self) -> str:
         """Return a new id, uuid7 by the kit's clock."""
         return new_id(self._parts.clock())

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from agentkit.errors import NotFoundError
+from agentkit.kit.embedding import try_embed
 from agentkit.kit.parts import Parts
 from agentkit.records import (
     EndReason,
@@ -22,6 +23,8 @@ from agentkit.reflection import redact
 from agentkit.store import NewEpisode, NewMemory
 from agentkit.working import Sealing, decide, seal, turns_of
 
+# The threshold of the `topic` boundary was measured with this much of the user's words.
+TOPIC_CHARS = 1_500
 MOST_LIVE_RUNS = 64
 MOST_FINISHED_RUNS = 1_024
 # What pydantic-ai ends a run with when the caller stops listening: the agent did not fail.
@@ -267,6 +270,34 @@ class Tasks:
             if reason is not None and await self.end(task.scope, task.session_id, reason=reason):
                 sealed += 1
         return sealed
+
+    async def ended_before(self, scope: Scope, session_id: str, prompt: str) -> EndReason | None:
+        """Return why the open task of a session is over now that this is said, or None.
+
+        Args:
+            scope: Whose task.
+            session_id: Its session.
+            prompt: What the user says next.
+        """
+        policy = self._parts.policy.boundaries
+        task = await self._parts.store.open_task(scope, session_id)
+        if task is None or not (policy.idle.enabled or policy.topic.enabled):
+            return None
+        said = "\n".join(step.text for step in task.steps if step.kind == "user")
+        cosine = await self._cosine(prompt, said[-TOPIC_CHARS:]) if policy.topic.enabled else None
+        return decide(
+            turns_of(task.steps),
+            policy=policy,
+            moment="prompt",
+            idle_s=(self._parts.clock() - task.last_step_at).total_seconds(),
+            prompt=prompt,
+            cosine=cosine,
+        )
+
+    async def _cosine(self, prompt: str, said: str) -> float | None:
+        """How near a prompt is to what was said so far; None where it cannot be told."""
+        vectors, _ = await try_embed(self._parts.embedder, [prompt, said], kind="document")
+        return None if vectors is None else float(vectors[0] @ vectors[1])
 
     async def next_step(self, scope: Scope, session_id: str) -> int:
         """Return the number of the next step of a session's open task, from 1."""

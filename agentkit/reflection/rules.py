@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from agentkit.policy.reflection import ReflectionPolicy
 from agentkit.records import (
+    MEMORY_TOOLS,
     Evidence,
     Lesson,
     MemoryType,
@@ -111,7 +112,8 @@ def review(case: ReflectionCase, *, policy: ReflectionPolicy, tag_finder: TagFin
 def _view(case: ReflectionCase, *, policy: ReflectionPolicy, tag_finder: TagFinder) -> _View:
     steps = tuple(step for step in case.trajectory.steps if step.kind != "briefing")
     trajectory = Trajectory(steps=steps, instructions=case.trajectory.instructions)
-    uses = tool_uses(trajectory)
+    # How the memory's own tools went is no lesson about the task.
+    uses = tuple(use for use in tool_uses(trajectory) if use.tool not in MEMORY_TOOLS)
     outcome = case.episode.outcome
     return _View(
         case=case,

@@ -1,6 +1,7 @@
 """Sessions: tasks end at boundaries, the bench is cleared, two users never meet."""
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,14 @@ from pydantic_ai.messages import (
 
 from agentkit import Hindsight, Kit
 from agentkit.errors import InputError
-from agentkit.testing import HashEmbedder, Script, scripted, scripted_with
+from agentkit.testing import (
+    FixedClock,
+    HashEmbedder,
+    Script,
+    TableEmbedder,
+    scripted,
+    scripted_with,
+)
 
 
 @pytest.fixture
@@ -102,6 +110,33 @@ async def test_what_is_sent_fits_the_budget_and_what_is_stored_is_whole(tmp_path
         await kit.background.join(lane="record")
         (episode,) = await kit.episodes(scope=kit.scope("analyst"))
         assert episode.step_count == 26
+
+
+async def test_a_long_silence_or_another_topic_ends_the_task_before_the_next_prompt(
+    tmp_path: Path,
+) -> None:
+    clock = FixedClock(datetime(2026, 11, 30, 12, tzinfo=UTC))
+    sorting = "Sort the orders in the file by date, newest first."
+    weather = "Will there be rain over the northern harbour on Sunday evening?"
+    near, far = [1.0, 0.0], [0.0, 1.0]
+    embedder = TableEmbedder({sorting: near, f"{sorting}\nAnd by name.": near, weather: far})
+    script = Script(["Sorted."])
+    async with Kit.open(
+        tmp_path, embedder=embedder, index="none", worker="external", clock=clock
+    ) as kit:
+        agent = Agent(scripted_with(script))
+        async with kit.session(agent, user_id="analyst") as session:
+            await session.run(sorting)
+            await session.run("And by name.")
+            assert sorting in prompts(script.requests[1])
+            await session.run(weather)
+            assert sorting not in prompts(script.requests[2])
+            await kit.background.join(lane="record")
+            clock.advance(hours=2)
+            await session.run("And on Monday?")
+            assert weather not in prompts(script.requests[3])
+        episodes = await kit.episodes(scope=kit.scope("analyst"))
+        assert sorted(episode.end_reason for episode in episodes) == ["closed", "idle", "topic"]
 
 
 def prompts(request: list[ModelMessage]) -> str:

@@ -480,3 +480,15 @@ def test_words_that_the_user_said_first_prove_no_use() -> None:
 async def test_the_critic_is_the_pure_function_behind_the_port() -> None:
     critic = RuleCritic(POLICY, tag_finder=no_tags)
     assert await critic.review(case(*REPAIRED)) == looked_back(case(*REPAIRED))
+
+
+def test_the_memorys_own_tools_are_no_lesson() -> None:
+    found = looked_back(
+        case(
+            user("Forget the old door code."),
+            *used("memory_forget", '{"memory_id": "x"}', "Error: no memory 'x'", "failed"),
+            *used("memory_forget", '{"memory_id": "y"}', "forgotten: y"),
+            model("Done."),
+        )
+    )
+    assert all("memory_forget" not in lesson.content for lesson in found.lessons)
