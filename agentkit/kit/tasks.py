@@ -1,5 +1,6 @@
 """Tasks as they run: steps kept as they happen, boundaries, sealing, recovery."""
 
+import asyncio
 import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ from agentkit.working import Sealing, decide, seal, turns_of
 
 # The threshold of the `topic` boundary was measured with this much of the user's words.
 TOPIC_CHARS = 1_500
+# The bundled embedder takes 10 ms; a run does not wait longer to learn that the topic changed.
+TOPIC_LIMIT_S = 0.5
 MOST_LIVE_RUNS = 64
 MOST_FINISHED_RUNS = 1_024
 # What pydantic-ai ends a run with when the caller stops listening: the agent did not fail.
@@ -295,8 +298,12 @@ class Tasks:
         )
 
     async def _cosine(self, prompt: str, said: str) -> float | None:
-        """How near a prompt is to what was said so far; None where it cannot be told."""
-        vectors, _ = await try_embed(self._parts.embedder, [prompt, said], kind="document")
+        """How near a prompt is to what was said so far; None where it cannot be told in time."""
+        try:
+            async with asyncio.timeout(TOPIC_LIMIT_S):
+                vectors, _ = await try_embed(self._parts.embedder, [prompt, said], kind="document")
+        except TimeoutError:
+            return None
         return None if vectors is None else float(vectors[0] @ vectors[1])
 
     async def next_step(self, scope: Scope, session_id: str) -> int:
