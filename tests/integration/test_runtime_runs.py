@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 from pydantic_ai import Agent, DeferredToolRequests, UnexpectedModelBehavior
-from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.tools import DeferredToolResults
@@ -40,9 +46,18 @@ async def test_runs_of_one_conversation_lose_no_step(kit: Kit) -> None:
 
 
 async def test_a_history_passed_by_hand_goes_on_after_the_first_run_is_written(kit: Kit) -> None:
-    agent = Agent(
-        scripted("First.", "Second.", "Third."), capabilities=[Hindsight(kit, user_id=USER)]
-    )
+    def echo(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        # Not a script in order: the agent's own model is asked to reflect in between.
+        del info
+        asked = [
+            part.content
+            for message in messages
+            for part in message.parts
+            if isinstance(part, UserPromptPart) and isinstance(part.content, str)
+        ]
+        return ModelResponse(parts=[TextPart(f"Did: {asked[-1][:40]}")])
+
+    agent = Agent(FunctionModel(echo), capabilities=[Hindsight(kit, user_id=USER)])
     first = await agent.run("Sort the orders by date.")
     second = await agent.run("And now by name.", message_history=first.all_messages())
     await agent.run("Thanks, that's it.", message_history=second.all_messages())
@@ -52,7 +67,12 @@ async def test_a_history_passed_by_hand_goes_on_after_the_first_run_is_written(k
         for episode in await episodes(kit)
         for step in (await kit.trajectory(episode.episode_id, scope=scope)).steps
     }
-    assert {"First.", "Second.", "Third.", "And now by name."} <= said
+    assert {
+        "Did: Sort the orders by date.",
+        "And now by name.",
+        "Did: And now by name.",
+        "Did: Thanks, that's it.",
+    } <= said
 
 
 async def test_two_runs_at_once_in_one_conversation_are_both_kept(kit: Kit) -> None:
