@@ -132,7 +132,8 @@ class Running(Reading):
             session_id: Its session.
             outcome: How it ended, if the caller knows.
         """
-        await self.background.join(lane="log", subject=(scope, session_id))
+        # What the last run did is written first, or it would be left open.
+        await self.background.join(subject=(scope, session_id))
         episode = await self.tasks.end(
             scope, session_id, reason="closed", said=outcome or "unknown"
         )

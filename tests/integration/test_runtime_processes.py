@@ -67,6 +67,9 @@ sys.exit(3)
 """
 
 INTERRUPTED = """\
+# Whoever starts the tests in the background has interrupts ignored, and children inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 async def hang(messages, info):
     asyncio.get_running_loop().call_later(0.05, os.kill, os.getpid(), signal.SIGINT)
     await asyncio.Event().wait()
