@@ -6,6 +6,7 @@ from agentkit.store.ids import new_id
 from agentkit.store.offload import offload
 from agentkit.store.processes import ProcessMark, this_process
 from agentkit.store.store import Store
+from agentkit.store.transfer.reports import ExportReport, RestoreReport
 from agentkit.store.values import (
     VISIBLE,
     Check,
@@ -23,12 +24,14 @@ from agentkit.store.values import (
 __all__ = [
     "VISIBLE",
     "Check",
+    "ExportReport",
     "FolderBlobs",
     "ForgetResult",
     "NewEpisode",
     "NewMemory",
     "OpenTask",
     "ProcessMark",
+    "RestoreReport",
     "SealResult",
     "SettleReport",
     "Store",
