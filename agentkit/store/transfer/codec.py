@@ -16,7 +16,6 @@ from sqlalchemy.types import TypeEngine
 from agentkit.store.tables import Row
 from agentkit.store.transfer.kinds import KIND_BY_NAME, Kind, Part, Record, Values
 from agentkit.store.utc import UtcDateTime
-from agentkit.text import pack_terms, term_counts
 
 Document = dict[str, object]
 
@@ -47,6 +46,9 @@ def encode(record: Record) -> Document:
     if "trajectory" in kind.extra:
         content = record.trajectory
         document["trajectory"] = None if content is None else content.decode("ascii")
+        if content is not None:
+            # Each store gives it an address of its own.
+            document["trajectory_uri"] = ""
     if "recall" in kind.extra:
         document["recall"] = unpacked(record.values["packed"])
     return document
@@ -55,7 +57,8 @@ def encode(record: Record) -> Document:
 def decode(document: Document) -> Record:
     """Return the record that a JSON object stands for.
 
-    A column that an older release did not write gets its default.
+    A column that an older release did not write gets its default; columns that are made anew when
+    the record is written are left out.
 
     Raises:
         DamagedError: If something in it cannot be a record.
@@ -110,10 +113,8 @@ def _part_values(part: Part, document: Document, kind: Kind, owner: Values) -> l
         if not isinstance(row, dict):
             raise DamagedError(f"{part.name} holds something that is no object")
         fields = cast("Document", row)
-        values = _decoded(part.table, fields, left_out=part.implied | part.left_out) | implied
-        if "terms" in part.left_out:
-            values["terms"] = pack_terms(term_counts(str(values["text"])))
-        found.append(values)
+        values = _decoded(part.table, fields, left_out=part.implied | part.left_out)
+        found.append(values | implied)
     return found
 
 
@@ -193,8 +194,8 @@ def _read_time(name: str, value: object) -> datetime:
 
 def _read_bytes(name: str, value: object) -> bytes:
     try:
-        return base64.b64decode(_read_text(name, value), validate=True)
-    except binascii.Error as error:
+        return binascii.a2b_base64(_read_text(name, value), strict_mode=True)
+    except ValueError as error:
         raise DamagedError(f"field {name!r} is no base64: {error}") from error
 
 

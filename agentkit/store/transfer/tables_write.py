@@ -7,6 +7,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from agentkit.store.tables import OutboxRow, Row, ScopeRevisionRow
 from agentkit.store.transfer.kinds import Record, Values, columns_of, table_of
+from agentkit.text import pack_terms, term_counts
 
 
 class RecordWriter:
@@ -24,7 +25,8 @@ class RecordWriter:
         for record in records:
             rows[record.kind.table].append(record.values)
             for part in record.kind.parts:
-                rows[part.table].extend(record.parts.get(part.name, ()))
+                own = record.parts.get(part.name, ())
+                rows[part.table].extend(map(_with_terms, own) if "terms" in part.left_out else own)
             if record.kind.name == "memory":
                 self._note_memory(record, rows[OutboxRow])
         for table, values in rows.items():
@@ -77,6 +79,10 @@ class RecordWriter:
             .where(columns["user_id"] == user_id)
             .values(revision=revision, purged_revision=revision)
         )
+
+
+def _with_terms(key: Values) -> Values:
+    return key | {"terms": pack_terms(term_counts(str(key["text"])))}
 
 
 def _revision(values: Mapping[str, object]) -> int:
