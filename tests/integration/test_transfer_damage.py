@@ -251,6 +251,8 @@ async def test_a_column_that_an_older_release_did_not_have_gets_its_default(
             del line["edited_at"]
     await target.restore_from(sealed(lines, exported))
     assert (await target.memories(ALICE))[0].edited_at is None
+    (episode,) = await target.episodes(ALICE)
+    assert (await target.trajectory(ALICE, episode.episode_id)).steps
     await target.close()
 
 

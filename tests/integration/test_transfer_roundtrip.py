@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
-from agentkit.errors import ArchiveError, InputError
+from agentkit.errors import ArchiveError, InputError, StoreError
 from agentkit.records import MemoryStatus, Scope
 from agentkit.testing import FixedClock, memory_store, new_memory
 from tests.lived_in import NOW, QUERIES, answers, kit_at, live_in, store_at
@@ -311,5 +311,21 @@ async def test_a_store_in_memory_moves_too(lived: Path, tmp_path: Path) -> None:
     store = memory_store(clock=FixedClock(NOW), embedder=None)
     await store.restore_from(file)
     (episode, *_) = await store.episodes(ANALYST)
+    assert (await store.trajectory(ANALYST, episode.episode_id)).steps
+    await store.close()
+
+
+async def test_a_trajectory_that_was_lost_on_the_way_between_stores_is_mended_too(
+    lived: Path, tmp_path: Path
+) -> None:
+    whole = await export(lived, tmp_path / "whole.jsonl")
+    shutil.rmtree(lived / ".agentkit" / "trajectories")
+    lost = await export(lived, tmp_path / "lost.jsonl")
+    store = memory_store(clock=FixedClock(NOW), embedder=None)
+    await store.restore_from(lost)
+    (episode, *_) = await store.episodes(ANALYST)
+    with pytest.raises(StoreError, match="is missing"):
+        await store.trajectory(ANALYST, episode.episode_id)
+    assert (await store.restore_from(whole)).added == {}
     assert (await store.trajectory(ANALYST, episode.episode_id)).steps
     await store.close()

@@ -141,15 +141,15 @@ class ArchiveReader:
         """Yield the lines between the first and the last, damaged ones too.
 
         Args:
-            only: Kind of record that alone is wanted, by the name it has in the current format, or
-                None; for the current format the other lines are not parsed then.
+            only: Kind of record that alone is wanted, or None; of the others few come along, since
+                lines of the current format that do not hold the word are not parsed.
 
         Raises:
             ArchiveError: If the file is cut, goes on after its end, or is not what its hash says.
         """
         digest = hashlib.sha256()
         counts: Counter[str] = Counter()
-        wanted = None if only is None or self._is_older else f'{{"record":"{only}",'.encode()
+        wanted = None if only is None or self._is_older else f'"{only}"'.encode()
         held = b""
         number = 0
         for number, line in self._lines():
@@ -168,7 +168,7 @@ class ArchiveReader:
     def _entry(
         self, number: int, line: bytes, counts: Counter[str], *, wanted: bytes | None
     ) -> Iterator[Entry]:
-        if wanted is not None and not line.startswith(wanted):
+        if wanted is not None and wanted not in line:
             return
         document = _parsed(line)
         if isinstance(document, str):

@@ -110,7 +110,10 @@ class Restoring:
             new = self._new(page, held, restored.known)
             restored.added[page[0].record.kind.name] += len(new)
             if page[0].record.kind.name == "episode":
-                new = _addressed(page, new, addresses)
+                found = self._addresses(page, addresses)
+                new = [_addressed(record, found[record.key]) for record in new]
+                moved = [key for key in held if held[key].values["trajectory_uri"] != found[key]]
+                writer.write_addresses([_addressed(held[key], found[key]) for key in moved])
             if page[0].record.kind.name == "scope":
                 for line in page:
                     writer.write_scope(line.record, held=held.get(line.record.key))
@@ -162,6 +165,15 @@ class Restoring:
                 known[line.record.kind.name] += 1
         return new
 
+    def _addresses(self, page: Sequence[Line], addresses: IO[str]) -> Mapping[Key, str]:
+        """Return the address of the trajectory of each episode of a page."""
+        found = {line.record.key: addresses.readline().rstrip("\n") for line in page}
+        if not all(found.values()):
+            raise ArchiveError(
+                "an episode has no address for its trajectory", file=self._reader.file
+            )
+        return found
+
     def _advance(self, records: int) -> None:
         self._done += records
         self._progress(self._done, self._total)
@@ -180,13 +192,8 @@ def _name(line: Line) -> str:
     return f"{record.kind.name} {' '.join(map(str, record.key))} (line {line.number})"
 
 
-def _addressed(page: Sequence[Line], new: Sequence[Record], addresses: IO[str]) -> list[Record]:
-    """Return the new episodes of a page with the addresses of their trajectories."""
-    found = {line.record.key: addresses.readline().rstrip("\n") for line in page}
-    return [
-        replace(record, values=record.values | {"trajectory_uri": found[record.key]})
-        for record in new
-    ]
+def _addressed(record: Record, address: str) -> Record:
+    return replace(record, values=record.values | {"trajectory_uri": address})
 
 
 def _store_trajectory(blobs: BlobStore, record: Record, *, held: Record | None) -> str:
@@ -194,17 +201,22 @@ def _store_trajectory(blobs: BlobStore, record: Record, *, held: Record | None) 
 
     An episode that was exported without its trajectory keeps the address that it had.
     """
-    if record.trajectory is None:
-        return str(record.values["trajectory_uri"])
-    if held is not None:
-        uri = str(held.values["trajectory_uri"])
-        if _is_whole(blobs, uri, sha256=str(record.values["trajectory_sha256"])):
-            return uri
-        blobs.delete(uri)
+    own = record if held is None else held
+    uri, sha256 = str(own.values["trajectory_uri"]), str(own.values["trajectory_sha256"])
+    if record.trajectory is None or (held is not None and _is_whole(blobs, uri, sha256=sha256)):
+        return uri
     # As sealing names it, so that an episode has one address in every store.
     folder = user_folder(str(record.user_id))
     name = f"trajectories/{folder}/{record.values['id']}.jsonl.gz"
-    return blobs.put(name, pack_content(record.trajectory))
+    data = pack_content(record.trajectory)
+    try:
+        return blobs.put(name, data)
+    except StoreError as error:
+        if error.retryable or held is None:
+            raise
+        # Objects never change, so what is there under this name is damaged.
+        blobs.delete(uri)
+        return blobs.put(name, data)
 
 
 def _is_whole(blobs: BlobStore, uri: str, *, sha256: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, insert, select, update
 
-from agentkit.store.tables import OutboxRow, Row, ScopeRevisionRow
+from agentkit.store.tables import EpisodeRow, OutboxRow, Row, ScopeRevisionRow
 from agentkit.store.transfer.kinds import Record, Values, columns_of, table_of
 from agentkit.text import pack_terms, term_counts
 
@@ -49,6 +49,15 @@ class RecordWriter:
             self._connection.execute(insert(table_of(ScopeRevisionRow)), [record.values])
         elif grown is not None:
             self._bump(user_id, _revision(held.values), _revision(record.values), grown)
+
+    def write_addresses(self, episodes: Sequence[Record]) -> None:
+        """Say where the trajectories of episodes are that were here before."""
+        for record in episodes:
+            self._connection.execute(
+                update(table_of(EpisodeRow))
+                .where(columns_of(EpisodeRow)["id"] == record.values["id"])
+                .values(trajectory_uri=record.values["trajectory_uri"])
+            )
 
     def finish(self) -> None:
         """Do for the users of whom the file names no revision what `write_scope` does."""
