@@ -7,6 +7,7 @@
     ├── TemplateError          owner: a prompt template is wrong (file)
     ├── ToolboxError           owner: a drop-in tool file cannot be loaded (file)
     ├── RecordingError         owner: a recorded session cannot be read (file, line)
+    ├── ArchiveError           operator: an export cannot be restored (file, line)
     ├── InputError             caller: an argument is out of range or of the wrong form
     │   └── NotFoundError      caller: nothing of that id in this scope
     ├── StoreError             operator: database, index or blobs cannot do it now
@@ -89,6 +90,21 @@ class RecordingError(AgentkitError):
 
     def __init__(self, problem: str, *, file: Path, line: int | None = None) -> None:
         """Name the recording, and the line when one is known."""
+        self.file = file
+        self.line = line
+        super().__init__(f"{file}{'' if line is None else f':{line}'}: {problem}")
+
+
+class ArchiveError(AgentkitError):
+    """An export of a store is damaged, or does not go with what the store holds already.
+
+    Attributes:
+        file: The export at fault.
+        line: Line in the file, from 1, or None.
+    """
+
+    def __init__(self, problem: str, *, file: Path, line: int | None = None) -> None:
+        """Name the export, and the line when one is known."""
         self.file = file
         self.line = line
         super().__init__(f"{file}{'' if line is None else f':{line}'}: {problem}")

@@ -11,6 +11,7 @@ from agentkit.cli import (
     learning,
     measuring,
     memories,
+    moving,
     serving,
     starting,
     working,
@@ -60,6 +61,8 @@ app.command("remember")(asking.remember)
 app.command("forget")(asking.forget)
 app.command("feedback")(asking.feedback)
 app.add_typer(memories.app, name="memories")
+app.command("export")(moving.export)
+app.command("restore")(moving.restore)
 app.command("eval")(measuring.evaluate)
 app.command("mcp")(serving.mcp)
 app.command("worker")(working.worker)

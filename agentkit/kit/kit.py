@@ -9,7 +9,7 @@ from agentkit.errors import InputError
 from agentkit.kit.asking import build_lesson, build_query
 from agentkit.kit.forking import reopen_in_children
 from agentkit.kit.opening import open_parts
-from agentkit.kit.running import Running
+from agentkit.kit.transferring import Transferring
 from agentkit.kit.worker import Progress
 from agentkit.ports import Clock, Embedder
 from agentkit.records import (
@@ -48,7 +48,7 @@ class ImportCounts:
     known: int
 
 
-class Kit(Running):
+class Kit(Transferring):
     """An open project: its settings and policy, its store, and the doors to its memory.
 
     Every door takes a `Scope` (or a user): there is no way to see another user's memory, and a

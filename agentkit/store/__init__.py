@@ -6,6 +6,7 @@ from agentkit.store.ids import new_id
 from agentkit.store.offload import GATE, offload
 from agentkit.store.processes import ProcessMark, this_process
 from agentkit.store.store import Store
+from agentkit.store.transfer.reports import ExportReport, RestoreReport
 from agentkit.store.values import (
     VISIBLE,
     Check,
@@ -24,12 +25,14 @@ __all__ = [
     "GATE",
     "VISIBLE",
     "Check",
+    "ExportReport",
     "FolderBlobs",
     "ForgetResult",
     "NewEpisode",
     "NewMemory",
     "OpenTask",
     "ProcessMark",
+    "RestoreReport",
     "SealResult",
     "SettleReport",
     "Store",

@@ -50,9 +50,12 @@ def pack_trajectory(trajectory: Trajectory) -> PackedTrajectory:
     lines = [_line(_HEADER.dump_python(header, mode="python"))]
     lines += [_line(step_dict(step)) for step in trajectory.steps]
     content = "".join(lines).encode("ascii")
-    return PackedTrajectory(
-        gzip.compress(content, compresslevel=6, mtime=0), hashlib.sha256(content).hexdigest()
-    )
+    return PackedTrajectory(pack_content(content), hashlib.sha256(content).hexdigest())
+
+
+def pack_content(content: bytes) -> bytes:
+    """Return the lines of a trajectory as they are stored; the same lines give the same bytes."""
+    return gzip.compress(content, compresslevel=6, mtime=0)
 
 
 def unpack_trajectory(data: bytes, *, sha256: str) -> Trajectory:
@@ -65,13 +68,7 @@ def unpack_trajectory(data: bytes, *, sha256: str) -> Trajectory:
     Raises:
         StoreError: If the bytes are damaged, changed, or of a newer format.
     """
-    try:
-        content = gzip.decompress(data)
-    except (OSError, EOFError, zlib.error) as error:
-        raise StoreError(f"a trajectory is damaged: {error}; restore the blob") from error
-    if hashlib.sha256(content).hexdigest() != sha256:
-        raise StoreError("a trajectory is not what was sealed: its hash differs; restore the blob")
-    head, *rest = content.decode("ascii").splitlines()
+    head, *rest = unpack_content(data, sha256=sha256).decode("ascii").splitlines()
     try:
         header = _HEADER.validate_python(json.loads(head))
         steps = tuple(_STEP.validate_python(json.loads(line)) for line in rest)
@@ -80,6 +77,25 @@ def unpack_trajectory(data: bytes, *, sha256: str) -> Trajectory:
             f"a trajectory of another format cannot be read: {error}; it is version {VERSION} here"
         ) from error
     return Trajectory(steps=steps, instructions=header.instructions, model=header.model)
+
+
+def unpack_content(data: bytes, *, sha256: str) -> bytes:
+    """Return the lines of a trajectory out of what is stored, proven by their digest.
+
+    Args:
+        data: Compressed bytes.
+        sha256: Expected hex digest of the lines.
+
+    Raises:
+        StoreError: If the bytes are damaged or changed.
+    """
+    try:
+        content = gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise StoreError(f"a trajectory is damaged: {error}; restore the blob") from error
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise StoreError("a trajectory is not what was sealed: its hash differs; restore the blob")
+    return content
 
 
 def dump_step(step: Step) -> str:

@@ -1,0 +1,68 @@
+"""Moving the memory of a project: into one file, and out of one."""
+
+from pathlib import Path
+
+from agentkit.kit.running import Running
+from agentkit.records import Scope
+from agentkit.store import ExportReport, RestoreReport
+from agentkit.store.transfer.reports import Progress
+
+
+class Transferring(Running):
+    """What is done with everything of a user, or of all, at once."""
+
+    async def export_to(
+        self, file: Path | str, *, scope: Scope | None, progress: Progress | None = None
+    ) -> ExportReport:
+        """Write everything of one user, or of all users, into one file.
+
+        It is a whole copy: also what is forgotten, expired or archived, with its history,
+        trajectories, vectors, jobs and the retrieval log.
+
+        Args:
+            file: Where it goes, replaced when the new one is complete; compressed where the name
+                ends in `.gz`.
+            scope: Whose, without an agent; None for all users.
+            progress: Told, on a worker thread, how many records are written, and how many there
+                are.
+
+        Raises:
+            InputError: If the scope has an agent, or there is nothing of that user.
+            StoreError: If the database cannot be read or the file cannot be written.
+        """
+        await self.background.join(lane="log")
+        return await self._parts.store.export_to(Path(file), scope=scope, progress=progress)
+
+    async def restore_from(
+        self,
+        file: Path | str,
+        *,
+        scope: Scope | None = None,
+        as_scope: Scope | None = None,
+        progress: Progress | None = None,
+    ) -> RestoreReport:
+        """Put everything that an export holds back as it was, or nothing.
+
+        Nothing is reflected on again, no memory is embedded again. What is here already, the same
+        or further on, is left as it is, so that restoring twice adds nothing. `settle` then brings
+        the index level.
+
+        Args:
+            file: The export.
+            scope: The user whose part alone is wanted, without an agent; None for all.
+            as_scope: The user that this part becomes here, or None to keep the name.
+            progress: Told, on a worker thread, how much is done and how much there is.
+
+        Raises:
+            ArchiveError: If the file is damaged, or a record is here in another state; names lines
+                and records. Nothing was written then.
+            SchemaError: If the file was written by a newer release.
+            InputError: If the file holds nothing of that user, or a scope has an agent.
+            StoreError: If the database or the disk refuses; no row was written then.
+        """
+        report = await self._parts.store.restore_from(
+            Path(file), scope=scope, as_scope=as_scope, progress=progress
+        )
+        # Recall would guess other tags in a project that never embedded the taxonomy's examples.
+        await self._recaller.intent.prepare()
+        return report

@@ -1,0 +1,46 @@
+"""What moving a store came to."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+# Told how many records are done and how many there are; called on a worker thread.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportReport:
+    """What an export wrote.
+
+    Attributes:
+        file: The file, whole.
+        counts: Records of each kind.
+        size_bytes: Size of the file.
+        sha256: Hex digest that the file's last line names.
+        lost: Episodes whose trajectory is missing or damaged in this store: they are in the file
+            without it.
+    """
+
+    file: Path
+    counts: Mapping[str, int]
+    size_bytes: int
+    sha256: str
+    lost: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreReport:
+    """What a restore did.
+
+    Attributes:
+        file: The export.
+        added: Records of each kind that were not here before.
+        known: Records of each kind that were here already, the same or further on.
+        embedder_note: What becomes of the vectors where this store is not pinned to the embedder
+            that made them, or "".
+    """
+
+    file: Path
+    added: Mapping[str, int]
+    known: Mapping[str, int]
+    embedder_note: str = ""

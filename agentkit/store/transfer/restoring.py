@@ -1,0 +1,234 @@
+"""From a file into the tables: all of it is proven first, then written in one transaction.
+
+Three readings, each in constant memory: every line is checked, and compared with what is here
+already; then the trajectories are stored, where a crash leaves nothing but unused objects; then the
+rows. So a restore is there as a whole or not at all, and no worker sees half of it.
+"""
+
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import IO
+
+from sqlmodel import Session
+
+from agentkit.errors import ArchiveError, StoreError
+from agentkit.ports import BlobStore
+from agentkit.store.blobs import user_folder
+from agentkit.store.database import Database
+from agentkit.store.trajectories import pack_content, unpack_content
+from agentkit.store.transfer.archive import ArchiveReader
+from agentkit.store.transfer.comparing import difference
+from agentkit.store.transfer.kinds import Key, Record
+from agentkit.store.transfer.reports import Progress
+from agentkit.store.transfer.selecting import Line, Named, Selection, Sieve
+from agentkit.store.transfer.tables_read import load_records
+from agentkit.store.transfer.tables_write import RecordWriter
+
+_NOT_COMPARED = frozenset({"vectors"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """Records of each kind that were written, and that were here already."""
+
+    added: Counter[str] = field(default_factory=Counter[str])
+    known: Counter[str] = field(default_factory=Counter[str])
+
+
+class Restoring:
+    """One restore of one file."""
+
+    def __init__(
+        self,
+        reader: ArchiveReader,
+        *,
+        selection: Selection,
+        database: Database,
+        blobs: BlobStore,
+        progress: Progress,
+    ) -> None:
+        """Touch nothing yet.
+
+        Args:
+            reader: The export.
+            selection: What of it is wanted.
+            database: Where the rows go.
+            blobs: Where the trajectories go.
+            progress: Told how much is done; a record counts twice, a trajectory once more.
+        """
+        self._reader = reader
+        self._selection = selection
+        self._database = database
+        self._blobs = blobs
+        counts = reader.header.counts
+        self._progress = progress
+        self._total = 2 * sum(counts.values()) + counts.get("episode", 0)
+        self._done = 0
+
+    def check(self) -> None:
+        """Read every line, and compare what is wanted with what is here.
+
+        Raises:
+            ArchiveError: If the file is damaged, or does not go with what is here.
+            InputError: If the file holds nothing of the wanted user.
+        """
+        self._database.read_now(self._check)
+
+    def store_trajectories(self, addresses: IO[str]) -> None:
+        """Store the trajectories and note the address of each, in the order of the file.
+
+        Raises:
+            StoreError: If the disk refuses.
+        """
+        sieve = Sieve(self._selection)
+        for page in sieve.pages(self._reader.entries(only="episode")):
+            if page[0].record.kind.name == "episode":
+                held = self._database.read_now(lambda session, page=page: _held(session, page))
+                for line in page:
+                    known = held.get(line.record.key)
+                    addresses.write(_store_trajectory(self._blobs, line.record, held=known) + "\n")
+                self._advance(len(page))
+        sieve.refuse_damaged(self._reader.file)
+
+    def write(self, session: Session, addresses: IO[str]) -> Restored:
+        """Write what is not here yet, and return what was.
+
+        Args:
+            session: Holds the write lock.
+            addresses: As `store_trajectories` noted them.
+
+        Raises:
+            ArchiveError: If the file, or what is here, was changed since it was checked.
+        """
+        restored = Restored()
+        writer = RecordWriter(session.connection())
+        sieve = Sieve(self._selection)
+        for page in sieve.pages(self._reader.entries()):
+            held = _held(session, page)
+            new = self._new(page, held, restored.known)
+            restored.added[page[0].record.kind.name] += len(new)
+            if page[0].record.kind.name == "episode":
+                found = self._addresses(page, addresses)
+                new = [_addressed(record, found[record.key]) for record in new]
+                moved = [key for key in held if held[key].values["trajectory_uri"] != found[key]]
+                writer.write_addresses([_addressed(held[key], found[key]) for key in moved])
+            if page[0].record.kind.name == "scope":
+                for line in page:
+                    writer.write_scope(line.record, held=held.get(line.record.key))
+            else:
+                writer.write(new)
+            self._advance(len(page))
+        sieve.refuse_damaged(self._reader.file)
+        writer.finish()
+        return restored
+
+    def _check(self, session: Session) -> None:
+        sieve, conflicts, file = Sieve(self._selection), Named(), self._reader.file
+        try:
+            for page in sieve.pages(self._reader.entries()):
+                held = _held(session, page)
+                for line in page:
+                    here = held.get(line.record.key)
+                    if here is not None and (found := difference(here, line.record)):
+                        conflicts.add(f"{_name(line)}: {found}")
+                self._advance(len(page))
+        except ArchiveError:
+            # A damaged line changes the hash too, and says more than the hash.
+            sieve.refuse_damaged(file)
+            raise
+        sieve.refuse_damaged(file)
+        sieve.refuse_empty(file)
+        if conflicts.count:
+            raise ArchiveError(
+                f"{conflicts.count} of its records are here in another state ({conflicts}); "
+                "nothing was written: restore it into an empty project",
+                file=file,
+            )
+
+    def _new(
+        self, page: Sequence[Line], held: Mapping[Key, Record], known: Counter[str]
+    ) -> list[Record]:
+        """Return what of a page is not here; another process may have written some meanwhile."""
+        new: list[Record] = []
+        for line in page:
+            here = held.get(line.record.key)
+            if here is None:
+                new.append(line.record)
+            elif found := difference(here, line.record):
+                raise ArchiveError(
+                    f"{_name(line)} was changed here meanwhile: {found}; nothing was written",
+                    file=self._reader.file,
+                )
+            else:
+                known[line.record.kind.name] += 1
+        return new
+
+    def _addresses(self, page: Sequence[Line], addresses: IO[str]) -> Mapping[Key, str]:
+        """Return the address of the trajectory of each episode of a page."""
+        found = {line.record.key: addresses.readline().rstrip("\n") for line in page}
+        if not all(found.values()):
+            raise ArchiveError(
+                "an episode has no address for its trajectory", file=self._reader.file
+            )
+        return found
+
+    def _advance(self, records: int) -> None:
+        self._done += records
+        self._progress(self._done, self._total)
+
+
+def _held(session: Session, page: Sequence[Line]) -> Mapping[Key, Record]:
+    """Return what is here of the records of a page, as far as it is compared."""
+    kind = page[0].record.kind
+    parts = [part for part in kind.parts if part.name not in _NOT_COMPARED]
+    keys = [line.record.key for line in page]
+    return load_records(session.connection(), kind, keys, parts=parts)
+
+
+def _name(line: Line) -> str:
+    record = line.record
+    return f"{record.kind.name} {' '.join(map(str, record.key))} (line {line.number})"
+
+
+def _addressed(record: Record, address: str) -> Record:
+    return replace(record, values=record.values | {"trajectory_uri": address})
+
+
+def _store_trajectory(blobs: BlobStore, record: Record, *, held: Record | None) -> str:
+    """Store the trajectory of an episode and return its address; mend one that is damaged.
+
+    An episode that was exported without its trajectory keeps the address that it had.
+    """
+    own = record if held is None else held
+    uri, sha256 = str(own.values["trajectory_uri"]), str(own.values["trajectory_sha256"])
+    if record.trajectory is None or (held is not None and _is_whole(blobs, uri, sha256=sha256)):
+        return uri
+    # As sealing names it, so that an episode has one address in every store.
+    folder = user_folder(str(record.user_id))
+    name = f"trajectories/{folder}/{record.values['id']}.jsonl.gz"
+    data = pack_content(record.trajectory)
+    try:
+        return blobs.put(name, data)
+    except StoreError as error:
+        if error.retryable or held is None:
+            raise
+        # Objects never change, so what is there under this name is damaged.
+        blobs.delete(uri)
+        return blobs.put(name, data)
+
+
+def _is_whole(blobs: BlobStore, uri: str, *, sha256: str) -> bool:
+    try:
+        unpack_content(blobs.get(uri), sha256=sha256)
+    except StoreError as error:
+        if error.retryable:
+            raise
+        return False
+    return True
+
+
+def address_notes() -> IO[str]:
+    """Return a temporary file for the addresses of trajectories: there may be very many."""
+    return tempfile.TemporaryFile("w+", encoding="utf-8")
