@@ -54,7 +54,7 @@ async def target(tmp_path: Path) -> Store:
     return store_at(tmp_path / "target")
 
 
-async def refused(target: Store, file: Path, *, said: str) -> None:
+async def check_refused(target: Store, file: Path, *, said: str) -> None:
     """The file is refused in these words, and nothing of it is here."""
     with pytest.raises((ArchiveError, SchemaError), match=said) as caught:
         await target.restore_from(file)
@@ -94,13 +94,13 @@ async def test_a_file_that_was_cut_is_noticed(exported: Path, target: Store, kep
         "all but the last byte": data[:-1],
     }[kept]
     exported.write_bytes(cut)
-    await refused(target, exported, said=r"export.jsonl:?\d*: .*(cut off|damaged)")
+    await check_refused(target, exported, said=r"export.jsonl:?\d*: .*(cut off|damaged)")
 
 
 async def test_a_compressed_file_that_was_cut_is_noticed(exported: Path, target: Store) -> None:
     packed = gzip.compress(exported.read_bytes())
     exported.write_bytes(packed[: len(packed) * 2 // 3])
-    await refused(target, exported, said=r"export.jsonl:\d+: is cut off or damaged")
+    await check_refused(target, exported, said=r"export.jsonl:\d+: is cut off or damaged")
 
 
 async def test_damaged_lines_are_named_with_their_numbers(exported: Path, target: Store) -> None:
@@ -108,12 +108,12 @@ async def test_damaged_lines_are_named_with_their_numbers(exported: Path, target
     lines[2] = b"\xff\xfe not a line\n"
     lines[4] = b'{"record": "memory", "id": \n'
     exported.write_bytes(b"".join(lines))
-    await refused(target, exported, said=r"damaged, nothing was written: line 3 .*; line 5 ")
+    await check_refused(target, exported, said=r"damaged, nothing was written: line 3 .*; line 5 ")
 
 
 async def test_one_changed_letter_is_noticed(exported: Path, target: Store) -> None:
     exported.write_bytes(exported.read_bytes().replace(b"a b c", b"a b x", 1))
-    await refused(target, exported, said="is not what was exported")
+    await check_refused(target, exported, said="is not what was exported")
 
 
 def spoil(which: str, /, **fields: object) -> Callable[[list[dict[str, Any]]], None]:
@@ -162,7 +162,7 @@ async def test_a_record_that_is_there_twice_is_refused(exported: Path, target: S
     lines = parsed(exported)
     place = lines.index(first(lines, "memory"))
     lines.insert(place, lines[place])
-    await refused(target, sealed(lines, exported), said=r"line \d+ repeats line \d+")
+    await check_refused(target, sealed(lines, exported), said=r"line \d+ repeats line \d+")
 
 
 @pytest.mark.parametrize(
@@ -178,11 +178,11 @@ async def test_what_is_no_export_is_refused(
     exported: Path, target: Store, data: bytes, said: str
 ) -> None:
     exported.write_bytes(data)
-    await refused(target, exported, said=said)
+    await check_refused(target, exported, said=said)
 
 
 async def test_a_missing_file_is_refused(target: Store, tmp_path: Path) -> None:
-    await refused(target, tmp_path / "nowhere.jsonl", said="cannot be read: No such file")
+    await check_refused(target, tmp_path / "nowhere.jsonl", said="cannot be read: No such file")
 
 
 async def test_a_newer_format_is_refused_in_one_line_that_names_both(
@@ -191,7 +191,7 @@ async def test_a_newer_format_is_refused_in_one_line_that_names_both(
     lines = parsed(exported)
     lines[0] |= {"format": 9, "agentkit": "7.0.0", "more": "fields"}
     said = r"has format 9 \(written by agentkit 7\.0\.0\), this release reads up to format 1"
-    await refused(target, sealed(lines, exported), said=said)
+    await check_refused(target, sealed(lines, exported), said=said)
 
 
 async def test_a_newer_schema_is_refused_in_one_line_that_names_both(
@@ -199,7 +199,9 @@ async def test_a_newer_schema_is_refused_in_one_line_that_names_both(
 ) -> None:
     lines = parsed(exported)
     lines[0]["schema"] = "9999"
-    await refused(target, sealed(lines, exported), said=r"has schema 9999 .* reads up to schema ")
+    await check_refused(
+        target, sealed(lines, exported), said=r"has schema 9999 .* reads up to schema "
+    )
 
 
 async def test_an_older_format_goes_through_its_upgrades(exported: Path, target: Store) -> None:
