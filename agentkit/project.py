@@ -27,7 +27,8 @@ model: null
 # local (bundled, English and Chinese), minilm, or an embedder string of pydantic-ai.
 embedder: local
 
-# SQLAlchemy URL; null: an SQLite file in the state folder.
+# null: an SQLite file in the state folder. A team shares postgresql://<user>@<host>/<database>
+# (pip install 'agentkit-hindsight[postgres]'); its password belongs in PGPASSWORD or ~/.pgpass.
 database_url: null
 
 # Folder of everything that is written: database, index, recorded runs.

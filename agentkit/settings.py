@@ -24,7 +24,8 @@ class Settings(BaseModel):
         model: Model string of pydantic-ai for chatting and reflecting, or None for no model.
         embedder: `local` (bundled, English and Chinese), `minilm`, or an embedder string of
             pydantic-ai such as `openai:text-embedding-3-small`.
-        database_url: SQLAlchemy URL, or None for an SQLite file in the state folder.
+        database_url: `sqlite:///<path>` or `postgresql://<user>@<host>/<database>`, or None for
+            an SQLite file in the state folder.
         state_dir: Folder of everything that is written; a relative one is in the project.
         index: `chroma`, or `none` to score from SQL alone.
         worker: Who reflects: `inline` (beside your runs) or `external` (`agentkit worker`).

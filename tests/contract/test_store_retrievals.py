@@ -19,7 +19,7 @@ from agentkit.records import (
     VerdictKind,
 )
 from agentkit.store import Store
-from agentkit.testing import FixedClock, memory_store, new_memory
+from agentkit.testing import FixedClock, MemoryBlobs, new_memory
 
 NOW = datetime(2026, 11, 30, 9, 30, tzinfo=UTC)
 ALICE = Scope("alice")
@@ -31,8 +31,14 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-async def store(clock: FixedClock) -> AsyncIterator[Store]:
-    opened = memory_store(clock=clock, embedder=None)
+async def store(clock: FixedClock, database_url: str) -> AsyncIterator[Store]:
+    opened = Store.open(
+        database_url=database_url,
+        blobs=MemoryBlobs(),
+        index_path=None,
+        embedder=None,
+        clock=clock,
+    )
     yield opened
     await opened.close()
 

@@ -5,6 +5,7 @@ from sqlmodel import Session, select
 from agentkit.errors import StoreError
 from agentkit.ports import EmbedderIdentity
 from agentkit.store.doors.room import Room
+from agentkit.store.engine import product_of
 from agentkit.store.migrate import head_revision
 from agentkit.store.migrations import REVISIONS
 from agentkit.store.offload import offload
@@ -34,10 +35,11 @@ class CheckDoor(Room):
 
     async def _check_schema(self) -> Check:
         found = await self._database.read(lambda session: head_revision(session.connection()))
+        product = await self._database.read(lambda session: product_of(session.connection()))
         return Check(
             name="schema",
             ok=found == REVISIONS[-1],
-            detail=f"revision {found}",
+            detail=f"revision {found} in {product}",
             fix="" if found == REVISIONS[-1] else f"open it with the release of {REVISIONS[-1]}",
         )
 

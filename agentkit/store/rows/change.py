@@ -8,6 +8,7 @@ from sqlalchemy import insert
 from sqlmodel import Session
 
 from agentkit.records import EventKind
+from agentkit.store.names import stored_name
 from agentkit.store.tables import MemoryEventRow, MemoryRow, OutboxRow, ScopeRevisionRow
 from agentkit.text import normalise
 
@@ -79,7 +80,7 @@ class Change:
             "user_id": self.user_id,
             "kind": kind,
             "at": self.now,
-            "actor": actor,
+            "actor": stored_name(actor, what="actor"),
             "reason": normalise(reason),
             "old": _json(old),
             "new": _json(new),

@@ -24,6 +24,7 @@ from agentkit.store.tables import (
     MemoryRow,
 )
 from agentkit.store.values import VISIBLE, ForgetResult
+from agentkit.text import normalise
 
 # From which statuses a memory may move to which, and the event that says so.
 _MOVES: dict[MemoryStatus, tuple[EventKind, tuple[MemoryStatus, ...]]] = {
@@ -176,7 +177,7 @@ def add_link(change: Change, scope: Scope, link: MemoryLink) -> bool:
             relation=link.relation,
             user_id=scope.user_id,
             status=link.status,
-            rationale=link.rationale,
+            rationale=normalise(link.rationale),
             confidence=link.confidence,
             created_at=change.now,
         )
