@@ -204,3 +204,9 @@ async def test_a_policy_is_kept_once(store: Store) -> None:
     await store.save_policy("p1", "decay: 1")
     assert await store.policy("p1") == "decay: 1"
     assert await store.policy("p2") is None
+
+
+async def test_a_text_that_no_database_holds_is_refused_in_words(store: Store) -> None:
+    with pytest.raises(InputError, match="which no database can keep"):
+        await store.save_policy("fingerprint", "half \ud83d")
+    assert await store.policy("fingerprint") is None
