@@ -72,8 +72,8 @@ class Database:
     def write_now(self, work: Callable[[Session], Result], *, locks_rows: bool = False) -> Result:
         """Do what `write` does on the calling thread."""
         engine = self._row_writer if locks_rows else self._writer
-        patience = _Patience()
         with _translated(), self._write_lock:
+            patience = _Patience()
             while True:
                 try:
                     return _run(engine, work)
