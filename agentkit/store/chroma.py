@@ -1,6 +1,7 @@
 """The derived index on embedded Chroma: ids, vectors and filter fields, never text."""
 
 import hashlib
+import shutil
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,6 +19,7 @@ BATCH_ROWS = 5_000
 # was 0.96-1.0 at 3-6 ms (measured on chromadb 1.5.9). It cannot be changed later.
 EF_SEARCH = 1_000
 EF_CONSTRUCTION = 200
+LOCK_SUFFIX = ".lock"
 
 
 class ChromaIndex:
@@ -33,19 +35,15 @@ class ChromaIndex:
         Raises:
             StoreError: If Chroma cannot open the folder.
         """
-        import chromadb
-        from chromadb.config import Settings
         from chromadb.errors import ChromaError
 
         self._error: type[Exception] = ChromaError
+        self._path = path
         path.mkdir(parents=True, exist_ok=True)
+        self._name = collection_name(identity)
+        self._metadata = {"embedder": identity.name, "dim": identity.dim}
         try:
-            self._client: Any = chromadb.PersistentClient(
-                path=str(path), settings=Settings(anonymized_telemetry=False)
-            )
-            self._name = collection_name(identity)
-            self._metadata = {"embedder": identity.name, "dim": identity.dim}
-            self._collection: Any = self._open_collection()
+            self._open()
         except (ChromaError, ValueError) as error:
             raise StoreError(
                 f"the vector index in {path} cannot be opened: {error}; recall works without it, "
@@ -121,17 +119,34 @@ class ChromaIndex:
                 return held
 
     def clear(self) -> None:
-        """Remove everything.
+        """Remove everything, files included; the lock file stays.
+
+        Chroma keeps what is deleted: after `delete` and `delete_collection` alike, ids, vectors
+        and fields still stood in its files (measured on chromadb 1.5.9).
 
         Raises:
             StoreError: If Chroma refuses.
         """
-        self._call(lambda: self._client.delete_collection(self._name))
-        self._collection = self._call(self._open_collection)
+        self._client.close()
+        for entry in self._path.iterdir():
+            if entry.is_dir():
+                shutil.rmtree(entry)
+            elif entry.suffix != LOCK_SUFFIX:
+                entry.unlink()
+        self._call(self._open)
 
     def close(self) -> None:
         """Release the folder."""
         self._client.close()
+
+    def _open(self) -> None:
+        import chromadb
+        from chromadb.config import Settings
+
+        self._client: Any = chromadb.PersistentClient(
+            path=str(self._path), settings=Settings(anonymized_telemetry=False)
+        )
+        self._collection: Any = self._open_collection()
 
     def _open_collection(self) -> Any:
         return self._client.get_or_create_collection(

@@ -1,9 +1,10 @@
 """Transactions off the event loop, with the database's errors translated once."""
 
+import sqlite3
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
-from typing import TypeVar
+from contextlib import closing, contextmanager
+from typing import Any, TypeVar
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
@@ -57,6 +58,29 @@ class Database:
         """Do what `write` does on the calling thread."""
         with _translated(), self._write_lock, Session(self._writer) as session, session.begin():
             return work(session)
+
+    def compact_now(self) -> bool:
+        """Write the database anew without what was deleted, on the calling thread.
+
+        Returns:
+            False where the files of the database may still hold deleted content: it is not
+            SQLite, or another process kept reading an older state for too long.
+
+        Raises:
+            StoreError: If the database refuses.
+        """
+        if self._engine.dialect.name != "sqlite":
+            return False
+        with self._write_lock, closing(self._engine.raw_connection()) as connection:
+            driver: Any = connection.driver_connection
+            try:
+                driver.execute("VACUUM")
+                busy = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            except sqlite3.OperationalError as error:
+                raise StoreError(
+                    f"the database was not written anew: {error}; try again", retryable=True
+                ) from error
+        return busy == 0
 
     def close(self) -> None:
         """Close every connection."""

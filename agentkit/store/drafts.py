@@ -1,7 +1,7 @@
 """A new memory checked and brought into the form that is stored (pure)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agentkit.errors import InputError
@@ -67,6 +67,8 @@ def draft(new: NewMemory, *, embedder: EmbedderIdentity | None) -> Draft:
     """
     _check(new)
     lesson = new.lesson
+    if lesson.operation_id is not None:
+        new = replace(new, lesson=replace(lesson, operation_id=normalise(lesson.operation_id)))
     content = normalise(lesson.content).strip()
     if not content:
         raise InputError("the content of a memory is blank; say what is to be remembered")
@@ -76,7 +78,7 @@ def draft(new: NewMemory, *, embedder: EmbedderIdentity | None) -> Draft:
         intent=normalise(lesson.intent).strip(),
         identity=identity_of(content),
         keys=_keys(content, lesson.cues, _vectors(new, embedder)),
-        tags=tuple(sorted({_tag(tag) for tag in lesson.tags})),
+        tags=tuple(sorted({stored_tag(tag) for tag in lesson.tags})),
         evidence=tuple(
             Evidence(_plain(step.step_id), _plain(step.quote)) for step in lesson.evidence
         ),
@@ -93,10 +95,18 @@ def _check(new: NewMemory) -> None:
         raise InputError(f"confidence is {lesson.confidence}; give a number from 0 to 1")
     if lesson.operation_id is not None and not 0 < len(lesson.operation_id) <= NAME_CHARS:
         raise InputError(f"operation_id must have 1 to {NAME_CHARS} characters")
-    _check_aware(created_at=new.created_at, valid_from=lesson.valid_from, valid_to=lesson.valid_to)
+    check_aware(created_at=new.created_at, valid_from=lesson.valid_from, valid_to=lesson.valid_to)
 
 
-def _check_aware(**times: datetime | None) -> None:
+def check_aware(**times: datetime | None) -> None:
+    """Refuse times without a zone: they name no instant.
+
+    Args:
+        **times: Times by the name that the message gives them.
+
+    Raises:
+        InputError: If one has no time zone.
+    """
     for name, value in times.items():
         if value is not None and value.tzinfo is None:
             raise InputError(f"{name} {value.isoformat()} has no time zone; give an aware datetime")
@@ -128,7 +138,15 @@ def _keys(content: str, cues: Sequence[str], vectors: Float32Array | None) -> tu
     return tuple(keys.values())
 
 
-def _tag(tag: Tag) -> Tag:
+def stored_tag(tag: Tag) -> Tag:
+    """Return a tag in the form that is stored.
+
+    Args:
+        tag: A tag; composed and decomposed accents come out the same.
+
+    Raises:
+        InputError: If one of its sides is blank or too long.
+    """
     facet, value = normalise(tag.facet).strip(), normalise(tag.value).strip()
     if not 0 < len(facet) <= FACET_CHARS or not 0 < len(value) <= VALUE_CHARS:
         raise InputError(

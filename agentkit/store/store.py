@@ -5,17 +5,18 @@ from pathlib import Path
 from agentkit.ports import BlobStore, Clock, Embedder, VectorIndex
 from agentkit.store.database import Database
 from agentkit.store.doors.checks import CheckDoor
+from agentkit.store.doors.editing import EditDoor
 from agentkit.store.doors.episodes import EpisodeDoor
 from agentkit.store.doors.jobs import JobDoor
 from agentkit.store.doors.memories import MemoryDoor
+from agentkit.store.doors.purging import PurgeDoor
 from agentkit.store.doors.retrievals import RetrievalDoor
-from agentkit.store.doors.upkeep import UpkeepDoor
 from agentkit.store.engine import database_file, open_engine, sqlite_url
 from agentkit.store.migrate import SchemaPlan, migrate
 from agentkit.store.ownership import IndexSlot, chroma_slot
 
 
-class Store(MemoryDoor, EpisodeDoor, JobDoor, RetrievalDoor, UpkeepDoor, CheckDoor):
+class Store(MemoryDoor, EditDoor, EpisodeDoor, JobDoor, RetrievalDoor, PurgeDoor, CheckDoor):
     """Memories, episodes, jobs and the retrieval log of every user, each behind its scope.
 
     A foreign id and a missing id look the same. Methods may be called from any event loop; what

@@ -125,6 +125,10 @@ class UpkeepDoor(Room):
             index = self._index.owned(pinned)
             if index is None and self._index.wanted:
                 return 0
+            if index is not None and self._database.read_now(outbox.has_purged):
+                # No index forgets what is deleted from it: see `ChromaIndex.clear`.
+                index.clear()
+                self._database.write_now(outbox.queue_everything)
             done = 0
             while work := self._next_work(pinned):
                 done += self._apply(work, index)

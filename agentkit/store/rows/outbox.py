@@ -101,7 +101,11 @@ def store_vectors(
     for key, vector in zip(keys, vectors, strict=True):
         place = (key.memory_id, key.ordinal, embedder.fingerprint)
         memory = change.session.get(MemoryRow, key.memory_id)
-        if memory is None or change.session.get(EmbeddingRow, place) is not None:
+        held = change.session.get(MemoryKeyRow, (key.memory_id, key.ordinal))
+        # Meanwhile the memory may have been edited or purged.
+        if memory is None or held is None or held.text != key.text:
+            continue
+        if change.session.get(EmbeddingRow, place) is not None:
             continue
         change.session.add(
             EmbeddingRow(
@@ -127,7 +131,7 @@ def index_work(session: Session, *, fingerprint: str, limit: int) -> IndexWork:
         limit: Most outbox rows to resolve.
     """
     query = (
-        _joined(
+        _resolved(
             select_columns(
                 col(OutboxRow.seq),
                 col(OutboxRow.memory_id),
@@ -212,6 +216,33 @@ def queue_everything(session: Session) -> None:
     )
 
 
+def has_purged(session: Session) -> bool:
+    """Return whether the index may still hold keys of memories that were purged."""
+    query = (
+        select(OutboxRow.seq)
+        .outerjoin(MemoryRow, col(MemoryRow.id) == col(OutboxRow.memory_id))
+        .where(col(MemoryRow.id).is_(None))
+        .limit(1)
+    )
+    return session.exec(query).first() is not None
+
+
+def _resolved(query: Any, *, fingerprint: str) -> Any:
+    """Join what there is: a key that is gone from SQL must be taken out of the index."""
+    return (
+        query.select_from(OutboxRow)
+        .outerjoin(MemoryRow, col(MemoryRow.id) == col(OutboxRow.memory_id))
+        .outerjoin(
+            MemoryKeyRow,
+            and_(
+                col(MemoryKeyRow.memory_id) == col(OutboxRow.memory_id),
+                col(MemoryKeyRow.ordinal) == col(OutboxRow.ordinal),
+            ),
+        )
+        .outerjoin(EmbeddingRow, _same_key(fingerprint))
+    )
+
+
 def _joined(query: Any, *, fingerprint: str) -> Any:
     return (
         query.select_from(OutboxRow)
@@ -236,4 +267,9 @@ def _same_key(fingerprint: str) -> ColumnElement[bool]:
 
 
 def _lacks_vector() -> ColumnElement[bool]:
-    return and_(col(MemoryRow.status).in_(VISIBLE), col(EmbeddingRow.vector).is_(None))
+    return and_(
+        col(MemoryRow.id).is_not(None),
+        col(MemoryRow.status).in_(VISIBLE),
+        col(MemoryKeyRow.memory_id).is_not(None),
+        col(EmbeddingRow.vector).is_(None),
+    )

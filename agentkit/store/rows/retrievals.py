@@ -37,14 +37,14 @@ class _Packed:
 _PACKED: TypeAdapter[_Packed] = TypeAdapter(_Packed)
 _VERDICTS: TypeAdapter[tuple[Verdict, ...]] = TypeAdapter(tuple[Verdict, ...])
 # The log is written at every recall: speed counts more than the last percent of size.
-_LEVEL = 1
+LEVEL = 1
 
 
 def pack_retrieval(retrieval: Retrieval) -> bytes:
     """Return query, answer and pool as bytes, without hits: the pool says what was returned."""
     query = replace(retrieval.query, text=normalise(retrieval.query.text))
     held = _Packed(query, replace(retrieval.result, hits=()))
-    return zlib.compress(_PACKED.dump_json(held), _LEVEL)
+    return zlib.compress(_PACKED.dump_json(held), LEVEL)
 
 
 def returned_ids(retrieval: Retrieval) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from agentkit.store.drafts import Draft
 from agentkit.store.identity import quote_hash
 from agentkit.store.ids import new_id
 from agentkit.store.rows.change import Change, FieldValue
-from agentkit.store.rows.memories import load
+from agentkit.store.rows.memories import REPEATABLE, load
 from agentkit.store.rows.scoping import chunks
 from agentkit.store.tables import (
     EmbeddingRow,
@@ -28,9 +28,6 @@ from agentkit.store.tables import (
     Row,
 )
 from agentkit.store.values import WriteResult
-
-# Writing what is archived again makes a new memory: the archived one would not come back.
-REPEATABLE = ("pending", "active", "disputed")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
