@@ -6,6 +6,7 @@ import typer
 
 from agentkit.cli import (
     asking,
+    changing,
     demo,
     inspecting,
     learning,
@@ -58,6 +59,7 @@ app.command("reflect")(learning.reflect)
 app.command("recall")(asking.recall)
 app.command("remember")(asking.remember)
 app.command("forget")(asking.forget)
+app.command("purge")(changing.purge)
 app.command("feedback")(asking.feedback)
 app.add_typer(memories.app, name="memories")
 app.command("eval")(measuring.evaluate)

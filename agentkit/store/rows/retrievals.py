@@ -69,7 +69,7 @@ def log_retrieval(session: Session, retrieval: Retrieval, *, packed: bytes) -> N
             id=retrieval.retrieval_id,
             user_id=retrieval.scope.user_id,
             agent_id=retrieval.scope.agent_id,
-            session_id=retrieval.session_id,
+            session_id=retrieval.session_id and normalise(retrieval.session_id),
             episode_id=retrieval.episode_id,
             asked_at=retrieval.asked_at,
             policy_fingerprint=retrieval.policy_fingerprint,
