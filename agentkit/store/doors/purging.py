@@ -150,6 +150,8 @@ class PurgeDoor(UpkeepDoor):
         rewritten: Mapping[str, int] = {}
         if not target.everything:
             detached = purging.detach(change, scope, target)
+            # Deleting went past the session: nothing that it holds is to be believed any more.
+            session.flush()
             session.expire_all()
             rewritten = redact_others(change, scope, eraser, rationales=rationales)
             rewritten = Counter(rewritten) + Counter(memories=detached)
