@@ -7,7 +7,7 @@ to build it anew, so that a crash, or another process, only delays that.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy import select, update
@@ -117,7 +117,9 @@ class PurgeDoor(UpkeepDoor):
         def plan(session: Session) -> tuple[PurgeTarget, dict[str, int], set[str]]:
             target = find(session)
             counts = purging.count(session, scope, target)
-            return target, counts, purging.contents(session, scope, target)
+            # Where all of a user goes, nothing stays out of which words were to be taken.
+            said = set[str]() if target.everything else purging.contents(session, scope, target)
+            return target, counts, said
 
         target, counts, contents = await self._database.read(plan)
         doomed, others = await self._blobs_of(scope, target)
@@ -125,8 +127,10 @@ class PurgeDoor(UpkeepDoor):
         counts.pop("outbox", None)
         if rehearse:
             return PurgeReport(target=target, erased=counts)
-        eraser = Eraser(texts=contents, ids=target.memory_ids)
-        cleaned = await offload(lambda: self._clean_blobs(scope, others, eraser))
+        cleaned = 0
+        if not target.everything:
+            eraser = Eraser(texts=contents, ids=target.memory_ids)
+            cleaned = await offload(lambda: self._clean_blobs(scope, others, eraser))
         await offload(lambda: [self._blobs.delete(blob.uri) for blob in doomed])
         report = await self._database.write(lambda session: self._erase(session, scope, find))
         await offload(lambda: self._sweep_blobs(scope, report.target))
@@ -140,22 +144,26 @@ class PurgeDoor(UpkeepDoor):
         target = find(session)
         counts = purging.count(session, scope, target)
         counts.pop("outbox", None)
+        change = self._change(session, scope)
+        if target.everything:
+            purging.erase(change, scope, target)
+            return PurgeReport(target=target, erased=counts)
         eraser = Eraser(
             texts=purging.contents(session, scope, target),
             ids=(*target.memory_ids, *target.episode_ids),
         )
         rationales = rationales_of(session, scope, target)
-        change = self._change(session, scope)
         purging.erase(change, scope, target)
-        rewritten: Mapping[str, int] = {}
-        if not target.everything:
-            detached = purging.detach(change, scope, target)
-            # Deleting went past the session: nothing that it holds is to be believed any more.
-            session.flush()
-            session.expire_all()
-            rewritten = redact_others(change, scope, eraser, rationales=rationales)
-            rewritten = Counter(rewritten) + Counter(memories=detached)
-        return PurgeReport(target=target, erased=counts, rewritten=rewritten)
+        detached = purging.detach(change, scope, target)
+        # Deleting went past the session: nothing that it holds is to be believed any more.
+        session.flush()
+        session.expire_all()
+        rewritten = redact_others(change, scope, eraser, rationales=rationales)
+        return PurgeReport(
+            target=target,
+            erased=counts,
+            rewritten=Counter(rewritten) + Counter(memories=detached),
+        )
 
     async def _blobs_of(
         self, scope: Scope, target: PurgeTarget
