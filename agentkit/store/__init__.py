@@ -1,9 +1,11 @@
 """The store room: SQL, blobs, embedders and the derived index."""
 
 from agentkit.store.blobs import FolderBlobs
+from agentkit.store.consistency import Consistency, Disagreement
 from agentkit.store.embedders import open_embedder
 from agentkit.store.ids import new_id
 from agentkit.store.offload import offload
+from agentkit.store.ownership import IndexSlot, index_slot
 from agentkit.store.processes import ProcessMark, this_process
 from agentkit.store.store import Store
 from agentkit.store.values import (
@@ -23,8 +25,11 @@ from agentkit.store.values import (
 __all__ = [
     "VISIBLE",
     "Check",
+    "Consistency",
+    "Disagreement",
     "FolderBlobs",
     "ForgetResult",
+    "IndexSlot",
     "NewEpisode",
     "NewMemory",
     "OpenTask",
@@ -35,6 +40,7 @@ __all__ = [
     "StoredReflection",
     "Verification",
     "WriteResult",
+    "index_slot",
     "new_id",
     "offload",
     "open_embedder",

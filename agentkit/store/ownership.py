@@ -1,12 +1,18 @@
 """Who may write the vector index: one process a folder, and a lock file says which."""
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
+from agentkit.errors import ConfigError, MissingExtraError
 from agentkit.ports import EmbedderIdentity, VectorIndex
+from agentkit.store.addresses import IndexAddress
 from agentkit.store.locks import FileLock
 
 LOCK_NAME = "owner.lock"
+CHROMA = "chroma"
+QDRANT = "qdrant"
+NONE = "none"
 
 OpenIndex = Callable[[EmbedderIdentity], VectorIndex]
 
@@ -46,6 +52,9 @@ class IndexSlot:
         Raises:
             StoreError: If the index cannot be opened.
         """
+        if self._lock is not None and not self._lock.held:
+            # After a fork the child has neither the lock nor an index that it may use.
+            self._index = None
         if self._index is None and self._open_index is not None:
             if self._lock is not None and not self._lock.acquire(wait=False):
                 return None
@@ -59,6 +68,51 @@ class IndexSlot:
             self._index = None
         if self._lock is not None:
             self._lock.release()
+
+
+def index_slot(kind: str, *, state: Path, url: str | None) -> IndexSlot:
+    """Return the slot of the index that the settings name; nothing is opened or contacted.
+
+    Args:
+        kind: `chroma`, `qdrant` or `none`.
+        state: State folder of the project; an embedded index has its own folder in it.
+        url: Address of a server, `http://HOST:PORT/NAME`, or None for an embedded index.
+
+    Raises:
+        ConfigError: If there is no such index, or the address is none.
+        MissingExtraError: If its library is not installed.
+    """
+    if kind == NONE:
+        return IndexSlot(open_index=None, lock=None)
+    if kind not in (CHROMA, QDRANT):
+        raise ConfigError(f"{kind!r} is unknown; write chroma, qdrant or none", key="index")
+    if kind == QDRANT and find_spec("qdrant_client") is None:
+        raise MissingExtraError("index: qdrant", extra=QDRANT)
+    if url is not None:
+        return _server_slot(kind, IndexAddress.parse(url))
+    return chroma_slot(state / CHROMA) if kind == CHROMA else _qdrant_slot(state / QDRANT)
+
+
+def _server_slot(kind: str, address: IndexAddress) -> IndexSlot:
+    def connect(identity: EmbedderIdentity) -> VectorIndex:
+        if kind == QDRANT:
+            from agentkit.store.qdrant import QdrantIndex
+
+            return QdrantIndex(address, identity=identity)
+        from agentkit.store.chroma import ChromaServerIndex
+
+        return ChromaServerIndex(address, identity=identity)
+
+    return IndexSlot(open_index=connect, lock=None)
+
+
+def _qdrant_slot(path: Path) -> IndexSlot:
+    def open_qdrant(identity: EmbedderIdentity) -> VectorIndex:
+        from agentkit.store.qdrant import QdrantIndex
+
+        return QdrantIndex(path, identity=identity)
+
+    return IndexSlot(open_index=open_qdrant, lock=FileLock(path / LOCK_NAME))
 
 
 def chroma_slot(path: Path) -> IndexSlot:

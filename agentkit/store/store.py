@@ -5,17 +5,17 @@ from pathlib import Path
 from agentkit.ports import BlobStore, Clock, Embedder, VectorIndex
 from agentkit.store.database import Database
 from agentkit.store.doors.checks import CheckDoor
+from agentkit.store.doors.consistency import ConsistencyDoor
 from agentkit.store.doors.episodes import EpisodeDoor
 from agentkit.store.doors.jobs import JobDoor
 from agentkit.store.doors.memories import MemoryDoor
 from agentkit.store.doors.retrievals import RetrievalDoor
-from agentkit.store.doors.upkeep import UpkeepDoor
 from agentkit.store.engine import database_file, open_engine, sqlite_url
 from agentkit.store.migrate import SchemaPlan, migrate
 from agentkit.store.ownership import IndexSlot, chroma_slot
 
 
-class Store(MemoryDoor, EpisodeDoor, JobDoor, RetrievalDoor, UpkeepDoor, CheckDoor):
+class Store(MemoryDoor, EpisodeDoor, JobDoor, RetrievalDoor, ConsistencyDoor, CheckDoor):
     """Memories, episodes, jobs and the retrieval log of every user, each behind its scope.
 
     A foreign id and a missing id look the same. Methods may be called from any event loop; what
@@ -32,6 +32,7 @@ class Store(MemoryDoor, EpisodeDoor, JobDoor, RetrievalDoor, UpkeepDoor, CheckDo
         embedder: Embedder | None,
         clock: Clock,
         index: VectorIndex | None = None,
+        slot: IndexSlot | None = None,
     ) -> "Store":
         """Return an open store, with the database brought to this release's schema.
 
@@ -44,6 +45,7 @@ class Store(MemoryDoor, EpisodeDoor, JobDoor, RetrievalDoor, UpkeepDoor, CheckDo
             embedder: Makes the vectors, or None: then recall goes by words alone.
             clock: Where the time comes from.
             index: An index that is open already, in place of the one at `index_path`.
+            slot: Any index, opened when it is first needed, in place of both.
 
         Raises:
             SchemaError: If the database was written by a newer release; it is left untouched.
@@ -58,7 +60,7 @@ class Store(MemoryDoor, EpisodeDoor, JobDoor, RetrievalDoor, UpkeepDoor, CheckDo
             blobs=blobs,
             clock=clock,
             embedder=embedder,
-            index=_slot(index_path, index),
+            index=slot or _slot(index_path, index),
         )
         try:
             store._database.read_now(store._refuse_other_name)

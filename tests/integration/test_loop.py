@@ -66,9 +66,7 @@ async def test_the_lesson_of_the_first_task_is_in_the_request_of_the_second(
         assert lessons[0].content in second.sent(0).replace("&#39;", "'")
 
         await kit.background.join()
-        served = [
-            log for log in await kit.retrievals(scope=scope) if log.query.text == TASK_2
-        ]
+        served = [log for log in await kit.retrievals(scope=scope) if log.query.text == TASK_2]
         (log,) = served
         assert {candidate.memory_id for candidate in log.result.pool} >= {
             lesson.memory_id for lesson in lessons

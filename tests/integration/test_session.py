@@ -34,9 +34,7 @@ async def test_the_history_goes_on_until_the_user_says_it_is_done(kit: Kit) -> N
         assert "Sort the orders by date." in script.sent(1)
         await session.run("Thanks, that's it.")
         await session.run("What is the weather on the roof sensor?")
-        (last,) = [
-            request for request in script.requests if "roof sensor" in prompts(request)
-        ]
+        (last,) = [request for request in script.requests if "roof sensor" in prompts(request)]
         assert "Sort the orders" not in prompts(last)
     episodes = await kit.episodes(scope=kit.scope("analyst"))
     assert [episode.end_reason for episode in episodes] == ["closed", "done"]

@@ -101,7 +101,7 @@ class CheckDoor(Room):
             name=name,
             ok=not missing and not extra,
             detail=f"{len(held)} keys, {missing} missing, {extra} too many",
-            fix="rebuild it from SQL: Store.reindex()" if missing or extra else "",
+            fix="agentkit doctor --mend, or agentkit reindex" if missing or extra else "",
         )
 
     def _check_blobs(self) -> Check:

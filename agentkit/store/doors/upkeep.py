@@ -53,19 +53,6 @@ class UpkeepDoor(Room):
             problem="; ".join(problems),
         )
 
-    async def reindex(self) -> SettleReport:
-        """Build the vector index anew from the vectors in SQL, without one embedding call.
-
-        Where another process owns the index, the work is left to it.
-
-        Raises:
-            StoreError: If the index cannot be opened or cleared.
-            EmbedderError: If the embedder is another than the pinned one.
-        """
-        await offload(self._clear_index)
-        await self._database.write(outbox.queue_everything)
-        return await self.settle()
-
     async def _embed_waiting(self, embedder: Embedder, problems: list[str]) -> int:
         try:
             await embedder.identity()
@@ -118,17 +105,23 @@ class UpkeepDoor(Room):
 
     def _apply_outbox(self) -> int:
         """Do what the outbox says, where this process may, and return how many keys were done."""
+        return sum(iter(self._apply_next, None))
+
+    def _apply_next(self) -> int | None:
+        """Do the oldest part of the outbox.
+
+        Returns:
+            How many keys were done, or None when there is nothing that this process can do.
+        """
         with self._indexing:
             pinned = self._database.read_now(get_pinned)
-            if pinned is None or not self._database.read_now(outbox.count_waiting):
-                return 0
+            work = None if pinned is None else self._next_work(pinned)
+            if pinned is None or work is None:
+                return None
             index = self._index.owned(pinned)
             if index is None and self._index.wanted:
-                return 0
-            done = 0
-            while work := self._next_work(pinned):
-                done += self._apply(work, index)
-            return done
+                return None
+            return self._apply(work, index)
 
     def _next_work(self, pinned: EmbedderIdentity) -> outbox.IndexWork | None:
         work = self._database.read_now(
@@ -143,12 +136,5 @@ class UpkeepDoor(Room):
         if index is not None:
             index.delete(work.deletes)
             index.upsert(work.upserts)
-        self._database.write_now(lambda session: outbox.finish_work(session, work.seqs))
+        self._database.write_now(lambda session: outbox.finish_work(session, work))
         return 0 if index is None else len(work.deletes) + len(work.upserts)
-
-    def _clear_index(self) -> None:
-        with self._indexing:
-            pinned = self._database.read_now(get_pinned)
-            index = None if pinned is None else self._index.owned(pinned)
-            if index is not None:
-                index.clear()
