@@ -15,8 +15,9 @@ from agentkit.store.dimensions import refuse_other_dim
 
 # Chroma takes at most 5,461 rows in a call, and SQLite below it 32,766 ids.
 BATCH_ROWS = 5_000
-# Measured by `python -m tests.bench.index`, figures in evals/baselines/index.json. They cannot be
-# changed later.
+# With these, recall@10 at 100k rows of 512 numbers was 1.0 on clustered and 0.99 on hard queries
+# (`python -m tests.bench.index`, evals/baselines/index.json). With Chroma's default of 100 for the
+# first it had been 0.33-0.75 on other hard data of 20k to 100k rows. They cannot be changed later.
 EF_SEARCH = 1_000
 EF_CONSTRUCTION = 200
 MAX_NEIGHBORS = 16
