@@ -1,6 +1,6 @@
 """The protocols that have more than one implementation today."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -101,9 +101,10 @@ class IndexItem:
 
 
 class VectorIndex(Protocol):
-    """A derived index over keys. Implementations: Chroma, in-memory (testing).
+    """A derived index over keys. Implementations: Chroma, Qdrant, in-memory (testing).
 
-    Calls block; the store makes them on a worker thread.
+    Calls block; the store makes them on a worker thread. What an adapter cannot do is a
+    `StoreError`, also for a vector of another length than the index holds.
     """
 
     def upsert(self, items: Sequence[IndexItem]) -> None:
@@ -115,9 +116,26 @@ class VectorIndex(Protocol):
         ...
 
     def query(
-        self, vector: npt.NDArray[np.float32], *, user_id: str, limit: int
+        self,
+        vector: npt.NDArray[np.float32],
+        *,
+        user_id: str,
+        limit: int,
+        key_ids: Collection[str] | None = None,
     ) -> list[tuple[str, float]]:
-        """Return (key id, cosine) pairs of that user, most similar first."""
+        """Return (key id, cosine) pairs of that user, most similar first.
+
+        Args:
+            vector: shape (dim,), float32, L2-normalised.
+            user_id: Whose keys may come back.
+            limit: Most pairs wanted, at least 1.
+            key_ids: Only these, any number of them; unknown ones are ignored, none of them finds
+                nothing. None for all keys of the user.
+        """
+        ...
+
+    def get(self, key_ids: Sequence[str]) -> list[IndexItem]:
+        """Return the items held of some keys, in any order; unknown ids are left out."""
         ...
 
     def ids(self, *, user_id: str | None = None) -> set[str]:
@@ -125,7 +143,20 @@ class VectorIndex(Protocol):
         ...
 
     def clear(self) -> None:
-        """Remove everything."""
+        """Remove everything, the mark of `set_building` included."""
+        ...
+
+    @property
+    def keeps_deleted(self) -> bool:
+        """Whether ids and vectors may stay in its files even after `clear`."""
+        ...
+
+    def is_building(self) -> bool:
+        """Whether a rebuild was begun and not finished."""
+        ...
+
+    def set_building(self, building: bool) -> None:
+        """Note durably, with the index itself, that a rebuild is begun or finished."""
         ...
 
     def close(self) -> None:

@@ -27,14 +27,19 @@ model: null
 # local (bundled, English and Chinese), minilm, or an embedder string of pydantic-ai.
 embedder: local
 
-# SQLAlchemy URL; null: an SQLite file in the state folder.
+# null: an SQLite file in the state folder. A team shares postgresql://<user>@<host>/<database>
+# (pip install 'agentkit-hindsight[postgres]'); its password belongs in PGPASSWORD or ~/.pgpass.
 database_url: null
 
 # Folder of everything that is written: database, index, recorded runs.
 state_dir: .agentkit
 
-# chroma, or none to score from the database alone.
+# chroma, qdrant (pip install 'agentkit-hindsight[qdrant]'), or none to score from the database
+# alone.
 index: chroma
+
+# null: an index in the state folder. Several processes share http://<host>:<port>/<project>
+index_url: null
 
 # Who reflects: inline (beside your runs) or external (`agentkit worker`).
 worker: inline

@@ -24,9 +24,12 @@ class Settings(BaseModel):
         model: Model string of pydantic-ai for chatting and reflecting, or None for no model.
         embedder: `local` (bundled, English and Chinese), `minilm`, or an embedder string of
             pydantic-ai such as `openai:text-embedding-3-small`.
-        database_url: SQLAlchemy URL, or None for an SQLite file in the state folder.
+        database_url: `sqlite:///<path>` or `postgresql://<user>@<host>/<database>`, or None for
+            an SQLite file in the state folder.
         state_dir: Folder of everything that is written; a relative one is in the project.
-        index: `chroma`, or `none` to score from SQL alone.
+        index: `chroma`, `qdrant` (an extra), or `none` to score from SQL alone.
+        index_url: Server of the index, `http://HOST:PORT/NAME` where NAME is this project's own
+            there, or None for an embedded index in the state folder.
         worker: Who reflects: `inline` (beside your runs) or `external` (`agentkit worker`).
         language: Language of prompts and lessons; `auto` follows the user.
     """
@@ -37,7 +40,8 @@ class Settings(BaseModel):
     embedder: str = "local"
     database_url: str | None = None
     state_dir: str = ".agentkit"
-    index: Literal["chroma", "none"] = "chroma"
+    index: Literal["chroma", "qdrant", "none"] = "chroma"
+    index_url: str | None = None
     worker: Literal["inline", "external"] = "inline"
     language: Literal["auto", "en", "zh"] = "auto"
 
@@ -47,6 +51,8 @@ class Settings(BaseModel):
             value = getattr(self, name)
             if isinstance(value, str) and not value.strip():
                 raise ValueError(f"{name} is blank; give a value or leave the key out")
+        if self.index == "none" and self.index_url is not None:
+            raise ValueError("index_url is given and index is none; leave one of them out")
         return self
 
     def state_path(self, root: Path) -> Path:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from pydantic_ai import models
 
+pytest_plugins = ["tests.databases"]
+
 models.ALLOW_MODEL_REQUESTS = False
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -6,7 +6,9 @@ import typer
 
 from agentkit.cli import (
     asking,
+    changing,
     demo,
+    indexing,
     inspecting,
     learning,
     measuring,
@@ -59,6 +61,7 @@ app.command("reflect")(learning.reflect)
 app.command("recall")(asking.recall)
 app.command("remember")(asking.remember)
 app.command("forget")(asking.forget)
+app.command("purge")(changing.purge)
 app.command("feedback")(asking.feedback)
 app.add_typer(memories.app, name="memories")
 app.command("export")(moving.export)
@@ -66,6 +69,7 @@ app.command("restore")(moving.restore)
 app.command("eval")(measuring.evaluate)
 app.command("mcp")(serving.mcp)
 app.command("worker")(working.worker)
+app.command("reindex")(indexing.reindex)
 app.command("doctor")(inspecting.doctor)
 app.add_typer(inspecting.tools_app, name="tools")
 app.add_typer(inspecting.policy_app, name="policy")

@@ -1,7 +1,7 @@
 """`agentkit doctor`, `tools list`, `policy show` and `policy check`: is everything in order?"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,12 +15,30 @@ tools_app = command_group("The tools that agents get.")
 policy_app = command_group("The rules in memory/*.yaml.")
 
 
-def doctor(project: ProjectOption = None, as_json: JsonOption = False) -> None:
-    """Find what is wrong, and say what to do."""
+def doctor(
+    project: ProjectOption = None,
+    consistency: Annotated[
+        bool,
+        typer.Option(
+            "--consistency", help="Compare every key and trajectory of database, index and folder."
+        ),
+    ] = False,
+    mend: Annotated[
+        bool, typer.Option("--mend", help="Compare, mend what can be mended, compare again.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Find what is wrong, and say what to do.
+
+    Exit code 1 means that something is wrong, and with --mend that something still is.
+    """
     import asyncio
 
     from agentkit.cli.output import print_json
 
+    if consistency or mend:
+        _prove(project_root(project), mend=mend, as_json=as_json)
+        return
     findings = asyncio.run(_findings(project_root(project)))
     ok = all(finding.ok for finding in findings)
     if as_json:
@@ -95,6 +113,21 @@ def check_policy(project: ProjectOption = None, as_json: JsonOption = False) -> 
         print_json({"ok": True, "fingerprint": policy.fingerprint})
     else:
         typer.echo(f"the policy is in order; fingerprint {policy.fingerprint}")
+
+
+def _prove(root: Path, *, mend: bool, as_json: bool) -> None:
+    import asyncio
+
+    from agentkit.cli.output import print_json
+    from agentkit.cli.proving import consistency_json, prove, show_consistency
+
+    found = asyncio.run(prove(root, mend=mend, shown=not as_json))
+    if as_json:
+        print_json(consistency_json(found))
+    else:
+        show_consistency(found)
+    if not found.ok:
+        raise typer.Exit(1)
 
 
 async def _findings(root: Path) -> "list[Finding]":

@@ -1,16 +1,17 @@
-"""`agentkit memories list | show | history`: what is remembered, and how it came about."""
+"""`agentkit memories`: what is remembered, how it came about, and changing it."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from agentkit.cli import changing
 from agentkit.cli.groups import command_group
 from agentkit.cli.options import JsonOption, ProjectOption, TypeOption, UserOption
 
 if TYPE_CHECKING:
-    from agentkit.records import Memory, MemoryStatus, Step
+    from agentkit.records import Memory, MemoryEvent, MemoryStatus, Step
 
-app = command_group("Look at what is remembered.")
+app = command_group("Look at what is remembered, and change it.")
 
 MemoryIdArgument = Annotated[str, typer.Argument(metavar="MEMORY_ID", help="Full id.")]
 
@@ -129,21 +130,45 @@ def show_history(
             )
             return
         print_table(
-            ["at", "what", "by", "reason", "old", "new"],
+            ["at", "what", "by", "reason", "change"],
             [
                 [
                     event.at.strftime("%Y-%m-%d %H:%M:%S"),
                     event.kind,
                     event.actor,
                     event.reason,
-                    event.old or "",
-                    event.new or "",
+                    _change(event),
                 ]
                 for event in events
             ],
         )
 
     asyncio.run(run())
+
+
+app.command("edit")(changing.edit_memory)
+app.command("restore")(changing.restore_memory)
+
+
+def _change(event: "MemoryEvent") -> str:
+    """Return the fields that an event changed, a line each: `status: active -> forgotten`."""
+    import json
+
+    old, new = json.loads(event.old or "{}"), json.loads(event.new or "{}")
+    return "\n".join(
+        f"{name}: {_value(old[name])} -> {_value(new.get(name))}"
+        if name in old
+        else f"{name}: {_value(new[name])}"
+        for name in dict.fromkeys((*old, *new))
+    )
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, cast("list[object]", value))) or "none"
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    return "none" if value is None else str(value)
 
 
 def _show(memory: "Memory", steps: "tuple[Step, ...]") -> None:

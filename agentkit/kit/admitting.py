@@ -117,11 +117,18 @@ class Admitter:
         Raises:
             StoreError: If the database cannot be written; nothing was stored then.
         """
+        known = await self._written_before(lesson, scope=scope)
+        if known is not None:
+            return known
         (one,) = await self.admit([lesson], scope=scope, ground=Ground())
         admission = one.admission
         if admission.action == "verify" and admission.target_id is not None:
             memory = await self._parts.store.verify(
-                scope, admission.target_id, actor=actor, reason=admission.reason
+                scope,
+                admission.target_id,
+                actor=actor,
+                reason=admission.reason,
+                operation_id=lesson.operation_id,
             )
             return WriteReport(admission=admission, memory=memory, duplicate=True)
         new = one.new_memory()
@@ -129,6 +136,22 @@ class Admitter:
             return WriteReport(admission=admission, memory=None)
         (written,) = await self._parts.store.add(scope, [new], actor=actor)
         return WriteReport(admission=admission, memory=written.memory, duplicate=written.duplicate)
+
+    async def _written_before(self, lesson: Lesson, *, scope: Scope) -> WriteReport | None:
+        """What an operation wrote the first time: a client that tries again changes nothing."""
+        if lesson.operation_id is None:
+            return None
+        memory = await self._parts.store.written_by(scope, lesson.operation_id)
+        if memory is None:
+            return None
+        admission = Admission(
+            lesson=lesson,
+            action="verify",
+            reason="this operation was done already",
+            trust=memory.trust,
+            target_id=memory.memory_id,
+        )
+        return WriteReport(admission=admission, memory=memory, duplicate=True)
 
     async def _decide(self, raw: Lesson, *, scope: Scope, ground: Ground) -> Admitted:
         """Mask secrets before anything leaves for an embedder, then decide."""

@@ -81,6 +81,15 @@ class IntentFinder:
         self._examples = self._summed(vectors)
         self._scopes.clear()
 
+    def drop(self, user_id: str) -> None:
+        """Let go of what was made of a user's memories.
+
+        Args:
+            user_id: Whose.
+        """
+        for scope in [scope for scope in self._scopes if scope.user_id == user_id]:
+            del self._scopes[scope]
+
     def _prototypes(self, scope: Scope, index: ScopeIndex) -> Prototypes:
         held = self._scopes.get(scope)
         if held is not None and held[0] == index.revision:

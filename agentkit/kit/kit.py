@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from agentkit.errors import InputError
 from agentkit.kit.asking import build_lesson, build_query
 from agentkit.kit.forking import reopen_in_children
+from agentkit.kit.lifecycle import Lifecycle
 from agentkit.kit.opening import open_parts
 from agentkit.kit.transferring import Transferring
+from agentkit.kit.upkeep import Upkeep
 from agentkit.kit.worker import Progress
 from agentkit.ports import Clock, Embedder
 from agentkit.records import (
@@ -48,7 +50,7 @@ class ImportCounts:
     known: int
 
 
-class Kit(Transferring):
+class Kit(Lifecycle, Transferring, Upkeep):
     """An open project: its settings and policy, its store, and the doors to its memory.
 
     Every door takes a `Scope` (or a user): there is no way to see another user's memory, and a
@@ -349,13 +351,3 @@ class Kit(Transferring):
 
         name = session_id or new_id(self._parts.clock())
         return Session(self, agent, scope=Scope(user_id, agent_id), session_id=name, deps=deps)
-
-    async def _refuse_users_own(self, memory_ids: Sequence[str], *, scope: Scope) -> None:
-        """What the user asked to remember is forgotten by the user alone."""
-        found = await self._parts.store.memories(scope, ids=memory_ids, limit=len(memory_ids) or 1)
-        for memory in found:
-            if memory.source == "user":
-                raise InputError(
-                    f"memory {memory.memory_id!r} came from the user; ask the user to forget it "
-                    f"(agentkit forget {memory.memory_id})"
-                )

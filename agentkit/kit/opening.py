@@ -13,11 +13,10 @@ from agentkit.ports import Clock, Embedder
 from agentkit.project import Project, find_root
 from agentkit.recall import AliasTable
 from agentkit.settings import Settings, load_settings
-from agentkit.store import FolderBlobs, Store, open_embedder
+from agentkit.store import FolderBlobs, Store, index_slot, open_embedder
 from agentkit.templates import Templates
 
 DATABASE_FILE = "agentkit.db"
-INDEX_FOLDER = "chroma"
 BLOBS_FOLDER = "trajectories"
 
 
@@ -81,7 +80,8 @@ def _store(settings: Settings, state: Path, *, embedder: Embedder | None, clock:
     return Store.open(
         database_url=url,
         blobs=FolderBlobs(state / BLOBS_FOLDER),
-        index_path=state / INDEX_FOLDER if settings.index == "chroma" else None,
+        index_path=None,
+        slot=index_slot(settings.index, state=state, url=settings.index_url),
         embedder=embedder,
         clock=clock,
     )

@@ -162,6 +162,16 @@ class Recaller:
         near = await self.neighbours(vector, scope=scope, limit=limit + 1)
         return tuple(one for one in near if one.memory.memory_id != memory.memory_id)[:limit]
 
+    def drop(self, user_id: str) -> None:
+        """Let go of everything held of a user, as after a purge.
+
+        Args:
+            user_id: Whose.
+        """
+        with self._lock:
+            self._cache.drop(user_id)
+        self.intent.drop(user_id)
+
     async def _answer(
         self, query: Query, scope: Scope, retrieval_id: str, stages: Stages
     ) -> RecallResult:

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -318,6 +319,15 @@ class Tasks:
     def live(self, episode_id: str) -> LiveRun | None:
         """Return the live run of an episode sealed in this process, or None."""
         return self._live.get(episode_id)
+
+    def drop_live(self, episode_ids: Iterable[str]) -> None:
+        """Let go of the live runs of episodes, as after a purge; unknown ids are ignored.
+
+        Args:
+            episode_ids: The episodes.
+        """
+        for episode_id in episode_ids:
+            self._live.pop(episode_id, None)
 
     async def _is_sealed(self, record: RunRecord) -> bool:
         """Whether an earlier take-over of this run got as far as the episode."""

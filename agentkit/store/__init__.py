@@ -1,10 +1,14 @@
 """The store room: SQL, blobs, embedders and the derived index."""
 
 from agentkit.store.blobs import FolderBlobs
+from agentkit.store.consistency import Consistency, Disagreement
+from agentkit.store.edits import KEEP, Keep, MemoryEdit
 from agentkit.store.embedders import open_embedder
 from agentkit.store.ids import new_id
 from agentkit.store.offload import GATE, offload
+from agentkit.store.ownership import IndexSlot, index_slot, unused_index_folders
 from agentkit.store.processes import ProcessMark, this_process
+from agentkit.store.purges import PurgeReport, PurgeTarget
 from agentkit.store.store import Store
 from agentkit.store.transfer.reports import ExportReport, RestoreReport
 from agentkit.store.values import (
@@ -23,15 +27,23 @@ from agentkit.store.values import (
 
 __all__ = [
     "GATE",
+    "KEEP",
     "VISIBLE",
     "Check",
+    "Consistency",
+    "Disagreement",
     "ExportReport",
     "FolderBlobs",
     "ForgetResult",
+    "IndexSlot",
+    "Keep",
+    "MemoryEdit",
     "NewEpisode",
     "NewMemory",
     "OpenTask",
     "ProcessMark",
+    "PurgeReport",
+    "PurgeTarget",
     "RestoreReport",
     "SealResult",
     "SettleReport",
@@ -39,8 +51,10 @@ __all__ = [
     "StoredReflection",
     "Verification",
     "WriteResult",
+    "index_slot",
     "new_id",
     "offload",
     "open_embedder",
     "this_process",
+    "unused_index_folders",
 ]

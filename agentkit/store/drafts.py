@@ -1,7 +1,7 @@
 """A new memory checked and brought into the form that is stored (pure)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from agentkit.errors import InputError
@@ -38,6 +38,7 @@ class Draft:
 
     Attributes:
         new: What was asked to be written.
+        operation_id: Normalised id of the write, or None.
         content: Normalised content.
         intent: Normalised intent.
         identity: Hash that equal contents share.
@@ -47,6 +48,7 @@ class Draft:
     """
 
     new: NewMemory
+    operation_id: str | None
     content: str
     intent: str
     identity: str
@@ -67,18 +69,21 @@ def draft(new: NewMemory, *, embedder: EmbedderIdentity | None) -> Draft:
     """
     _check(new)
     lesson = new.lesson
+    if lesson.operation_id is not None:
+        new = replace(new, lesson=replace(lesson, operation_id=normalise(lesson.operation_id)))
     content = normalise(lesson.content).strip()
     if not content:
         raise InputError("the content of a memory is blank; say what is to be remembered")
     return Draft(
         new=new,
+        operation_id=lesson.operation_id and _operation_id(lesson.operation_id),
         content=content,
         intent=normalise(lesson.intent).strip(),
         identity=identity_of(content),
         keys=_keys(content, lesson.cues, _vectors(new, embedder)),
-        tags=tuple(sorted({_tag(tag) for tag in lesson.tags})),
+        tags=tuple(sorted({stored_tag(tag) for tag in lesson.tags})),
         evidence=tuple(
-            Evidence(_plain(step.step_id), _plain(step.quote)) for step in lesson.evidence
+            Evidence(_step_id(step.step_id), _plain(step.quote)) for step in lesson.evidence
         ),
     )
 
@@ -91,12 +96,20 @@ def _check(new: NewMemory) -> None:
         raise InputError(f"trust is {new.trust}; give a number above 0 and at most 1")
     if not 0 <= lesson.confidence <= 1:
         raise InputError(f"confidence is {lesson.confidence}; give a number from 0 to 1")
-    if lesson.operation_id is not None and not 0 < len(lesson.operation_id) <= NAME_CHARS:
-        raise InputError(f"operation_id must have 1 to {NAME_CHARS} characters")
-    _check_aware(created_at=new.created_at, valid_from=lesson.valid_from, valid_to=lesson.valid_to)
+    if lesson.operation_id is not None:
+        _operation_id(lesson.operation_id)
+    check_aware(created_at=new.created_at, valid_from=lesson.valid_from, valid_to=lesson.valid_to)
 
 
-def _check_aware(**times: datetime | None) -> None:
+def check_aware(**times: datetime | None) -> None:
+    """Refuse times without a zone: they name no instant.
+
+    Args:
+        **times: Times by the name that the message gives them.
+
+    Raises:
+        InputError: If one has no time zone.
+    """
     for name, value in times.items():
         if value is not None and value.tzinfo is None:
             raise InputError(f"{name} {value.isoformat()} has no time zone; give an aware datetime")
@@ -128,7 +141,15 @@ def _keys(content: str, cues: Sequence[str], vectors: Float32Array | None) -> tu
     return tuple(keys.values())
 
 
-def _tag(tag: Tag) -> Tag:
+def stored_tag(tag: Tag) -> Tag:
+    """Return a tag in the form that is stored.
+
+    Args:
+        tag: A tag; composed and decomposed accents come out the same.
+
+    Raises:
+        InputError: If one of its sides is blank or too long.
+    """
     facet, value = normalise(tag.facet).strip(), normalise(tag.value).strip()
     if not 0 < len(facet) <= FACET_CHARS or not 0 < len(value) <= VALUE_CHARS:
         raise InputError(
@@ -136,6 +157,19 @@ def _tag(tag: Tag) -> Tag:
             f"and the value 1 to {VALUE_CHARS}"
         )
     return Tag(facet, value)
+
+
+def _operation_id(name: str) -> str:
+    plain = normalise(name)
+    if not 0 < len(plain) <= NAME_CHARS:
+        raise InputError(f"operation_id must have 1 to {NAME_CHARS} characters")
+    return plain
+
+
+def _step_id(name: str) -> str:
+    if len(name) > NAME_CHARS:
+        raise InputError(f"the evidence names a step by {len(name)} characters, not a step id")
+    return _plain(name)
 
 
 def _plain(text: str) -> str:

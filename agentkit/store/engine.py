@@ -1,4 +1,7 @@
-"""Opening SQLite so that nothing acknowledged is lost and no update overwrites another."""
+"""Opening a database so that nothing acknowledged is lost and no update overwrites another.
+
+SQLite is opened here, PostgreSQL in `postgres`; the rest of the store sees engines only.
+"""
 
 import sqlite3
 from pathlib import Path
@@ -9,11 +12,28 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 
 from agentkit.errors import StoreError
+from agentkit.store import postgres
 
 # A writer waits this long for another process's transaction; those take milliseconds.
 BUSY_TIMEOUT_S = 30.0
 # Threads of one process that may read at once: the default pool of asyncio has at most 32.
 READER_CONNECTIONS = 32
+
+
+def database_address(database_url: str) -> URL:
+    """Return the parsed address of a database that a store can be kept in.
+
+    Args:
+        database_url: Such as `sqlite:////home/me/agentkit.db`, `sqlite://` (in memory), or
+            `postgresql://agent@db.internal/memory`.
+
+    Raises:
+        StoreError: If it is no address, or one of another kind of database.
+    """
+    url = _parsed(database_url)
+    if url.get_backend_name() in ("postgresql", "postgres"):
+        return postgres.postgres_url(url)
+    return _sqlite(url)
 
 
 def sqlite_url(database_url: str) -> URL:
@@ -26,31 +46,82 @@ def sqlite_url(database_url: str) -> URL:
     Raises:
         StoreError: If it is no address, or not one of SQLite.
     """
+    return _sqlite(_parsed(database_url))
+
+
+def _parsed(database_url: str) -> URL:
     try:
-        url = make_url(database_url)
-    except ArgumentError as error:
+        return make_url(database_url)
+    except (ArgumentError, ValueError) as error:
+        # It is not repeated: there may be a password in it.
         raise StoreError(
-            f"database_url {database_url!r} is no database address; write sqlite:///<path>"
+            "database_url is no database address; write sqlite:///<path> or "
+            "postgresql://<user>@<host>/<database>"
         ) from error
+
+
+def _sqlite(url: URL) -> URL:
     if url.get_backend_name() != "sqlite":
         raise StoreError(
-            f"database_url names {url.get_backend_name()}; this release stores in SQLite: "
-            "write sqlite:///<path>"
+            f"database_url names {url.get_backend_name()}; this release stores in SQLite and "
+            "PostgreSQL: write sqlite:///<path> or postgresql://<user>@<host>/<database>"
         )
     return url.set(drivername="sqlite+pysqlite")
 
 
 def database_file(url: URL) -> Path | None:
-    """Return the file of a SQLite address, or None for one in memory."""
+    """Return the file of a SQLite address; None for one in memory and for a server."""
+    if url.get_backend_name() != "sqlite":
+        return None
     return Path(url.database) if url.database and url.database != ":memory:" else None
 
 
 def open_engine(url: URL) -> Engine:
-    """Return an engine whose plain transactions read and whose `writer` writes.
+    """Return an engine for `reader` and `writer`; nothing is connected yet.
 
     Args:
-        url: Address of a SQLite database; in memory it has one connection that all share.
+        url: As `database_address` returns it; SQLite in memory has one connection that all share.
+
+    Raises:
+        MissingExtraError: If the database's driver is not installed.
     """
+    return _open_sqlite(url) if url.get_backend_name() == "sqlite" else postgres.open_postgres(url)
+
+
+def reader(engine: Engine) -> Engine:
+    """Return the same engine, each transaction reading from one snapshot."""
+    return postgres.reader(engine) if is_server(engine) else engine
+
+
+def writer(engine: Engine) -> Engine:
+    """Return the same engine, no transaction of which loses another's update.
+
+    On SQLite each begins with the write lock in hand. Reading first and writing later in a
+    deferred transaction loses updates: with three processes 159 of 450 were kept, with the lock
+    taken at the beginning all 450.
+    """
+    if is_server(engine):
+        return postgres.writer(engine)
+    return engine.execution_options(sqlite_begin="IMMEDIATE")
+
+
+def row_writer(engine: Engine) -> Engine:
+    """Return the same engine, for transactions that decide only on rows that they lock first."""
+    return postgres.row_writer(engine) if is_server(engine) else writer(engine)
+
+
+def is_server(engine: Engine) -> bool:
+    """Whether the database is a server, in place of a file of ours."""
+    return engine.dialect.name != "sqlite"
+
+
+def product_of(connection: Connection) -> str:
+    """Return the name and version of the database that a connection leads to."""
+    version = ".".join(map(str, connection.dialect.server_version_info or ()))
+    return f"{'PostgreSQL' if is_server(connection.engine) else 'SQLite'} {version}"
+
+
+def _open_sqlite(url: URL) -> Engine:
     file = database_file(url)
     arguments: dict[str, bool | float] = {"check_same_thread": False}
     if "timeout" not in url.query:
@@ -67,20 +138,13 @@ def open_engine(url: URL) -> Engine:
     return engine
 
 
-def writer(engine: Engine) -> Engine:
-    """Return the same engine, beginning each transaction with the write lock in hand.
-
-    Reading first and writing later in a deferred transaction loses updates: with three processes
-    159 of 450 were kept, with the lock taken at the beginning all 450.
-    """
-    return engine.execution_options(sqlite_begin="IMMEDIATE")
-
-
 def _on_connect(connection: sqlite3.Connection, _entry: ConnectionPoolEntry) -> None:
     # The driver's own transaction handling begins too late; ours is `_on_begin`.
     connection.isolation_level = None
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA synchronous = FULL")
+    # What is deleted is overwritten at once, so that `purge` has little left to find.
+    connection.execute("PRAGMA secure_delete = ON")
 
 
 def _on_begin(connection: Connection) -> None:

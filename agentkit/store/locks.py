@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ class FileLock:
         """
         self._path = path
         self._descriptor: int | None = None
+        _all_locks.add(self)
 
     @property
     def held(self) -> bool:
@@ -59,6 +61,21 @@ class FileLock:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+_all_locks: "weakref.WeakSet[FileLock]" = weakref.WeakSet()
+
+
+def _let_go_after_fork() -> None:
+    """Leave the locks to the parent: a child that kept the file open would outlive its owner.
+
+    Closing the child's descriptor does not free the lock that the parent holds.
+    """
+    for lock in list(_all_locks):
+        lock.release()
+
+
+os.register_at_fork(after_in_child=_let_go_after_fork)
 
 
 @contextmanager

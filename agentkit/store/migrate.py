@@ -1,18 +1,24 @@
 """Bringing a database to the schema of this release, or refusing it untouched."""
 
 import sqlite3
-from contextlib import closing
+from collections.abc import Generator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, inspect
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from agentkit.errors import DISTRIBUTION, SchemaError, StoreError
-from agentkit.store.engine import writer
+from agentkit.store.engine import is_server, row_writer, writer
 from agentkit.store.locks import locked
 from agentkit.store.migrations import LOCATION, REVISIONS
+from agentkit.store.postgres import check_encoding, is_outage, sqlstate, words
+
+# Advisory lock of PostgreSQL under which one process at a time changes the schema: "agentkit".
+_LOCK_KEY = int.from_bytes(b"agentkit", "big", signed=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,21 +40,25 @@ class SchemaPlan:
 
 
 def migrate(engine: Engine, *, file: Path | None, now: datetime, plan: SchemaPlan) -> None:
-    """Bring a SQLite database to the newest revision of a plan.
+    """Bring a database to the newest revision of a plan.
 
-    An existing older file is copied beside itself first. A database of a revision that the plan
-    does not know is left as it is.
+    An existing older file is copied beside itself first; on a server the whole upgrade is one
+    transaction, under a lock that other processes wait for. A database of a revision that the
+    plan does not know is left as it is.
 
     Args:
         engine: Engine of the database.
-        file: Its file, or None for one in memory.
+        file: Its file, or None for one in memory and for a server.
         now: Current time, UTC, for the name of the copy.
         plan: The revisions of this release.
 
     Raises:
         SchemaError: If the database was written by a newer release.
-        StoreError: If the file is no database, or cannot be opened.
+        StoreError: If the file is no database, or the database cannot be reached or changed.
     """
+    if is_server(engine):
+        _migrate_server(engine, plan=plan)
+        return
     if file is None:
         _upgrade(engine, plan=plan, backup=None)
         return
@@ -66,10 +76,7 @@ def migrate(engine: Engine, *, file: Path | None, now: datetime, plan: SchemaPla
 
 def head_revision(connection: Connection) -> str | None:
     """Return the revision that a database is at, or None when it was never migrated."""
-    found = connection.exec_driver_sql(
-        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'alembic_version'"
-    ).first()
-    if found is None:
+    if not inspect(connection).has_table("alembic_version"):
         return None
     row = connection.exec_driver_sql("SELECT version_num FROM alembic_version").first()
     return None if row is None else str(row[0])
@@ -86,18 +93,64 @@ def alembic_config(connection: Connection, *, plan: SchemaPlan) -> Any:
     return config
 
 
+def _migrate_server(engine: Engine, *, plan: SchemaPlan) -> None:
+    try:
+        with row_writer(engine).begin() as connection:
+            check_encoding(connection)
+            if _known_revision(connection, plan=plan) == plan.head:
+                return
+            # Let go of with the transaction; who waited here finds the work done.
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK_KEY})")
+            if _known_revision(connection, plan=plan) != plan.head:
+                with _told("; it is as it was"):
+                    _run_upgrade(connection, plan=plan)
+    except DBAPIError as error:
+        # There is a code only once a server was reached and has answered.
+        retryable = is_outage(error) or sqlstate(error) is None
+        raise StoreError(
+            f"database {engine.url.render_as_string(hide_password=True)} cannot be opened: "
+            f"{words(error)}; see that the server runs and that database_url is right",
+            retryable=retryable,
+        ) from error
+
+
+def _known_revision(connection: Connection, *, plan: SchemaPlan) -> str | None:
+    revision = head_revision(connection)
+    return _checked(revision, plan=plan, where=f"database {connection.engine.url.database!r}")
+
+
+def _checked(revision: str | None, *, plan: SchemaPlan, where: str) -> str | None:
+    """Return the revision, or refuse one that the plan does not know."""
+    if revision is not None and revision not in plan.revisions:
+        raise SchemaError(
+            f"{where} has schema {revision}, this release knows up to {plan.head}; it was left "
+            f"untouched: upgrade with pip install -U {DISTRIBUTION}"
+        )
+    return revision
+
+
 def _upgrade(engine: Engine, *, plan: SchemaPlan, backup: Path | None) -> None:
+    kept = f"; a copy from before is {backup}" if backup else ""
+    with _told(kept), writer(engine).begin() as connection:
+        _run_upgrade(connection, plan=plan)
+
+
+def _run_upgrade(connection: Connection, *, plan: SchemaPlan) -> None:
     # Importing Alembic takes as long as opening the store: only when there is something to do.
     from alembic import command
+
+    command.upgrade(alembic_config(connection, plan=plan), plan.head)
+
+
+@contextmanager
+def _told(kept: str) -> Generator[None]:
+    """Say of a failed upgrade what is left."""
     from alembic.util import CommandError
-    from sqlalchemy.exc import SQLAlchemyError
 
     try:
-        with writer(engine).begin() as connection:
-            command.upgrade(alembic_config(connection, plan=plan), plan.head)
+        yield
     except (CommandError, SQLAlchemyError) as error:
-        kept = f"; a copy from before is {backup}" if backup else ""
-        raise StoreError(f"the database could not be upgraded: {error}{kept}") from error
+        raise StoreError(f"the database could not be upgraded: {words(error)}{kept}") from error
 
 
 def _read_revision(file: Path, *, plan: SchemaPlan) -> str | None:
@@ -117,15 +170,7 @@ def _read_revision(file: Path, *, plan: SchemaPlan) -> str | None:
             row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
     except sqlite3.DatabaseError as error:
         raise StoreError(f"{file} cannot be read as a database: {error}") from error
-    if row is None:
-        return None
-    revision = str(row[0])
-    if revision not in plan.revisions:
-        raise SchemaError(
-            f"{file} has schema {revision}, this release knows up to {plan.head}; it was left "
-            f"untouched: upgrade with pip install -U {DISTRIBUTION}"
-        )
-    return revision
+    return _checked(None if row is None else str(row[0]), plan=plan, where=str(file))
 
 
 def _has_tables(file: Path) -> bool:

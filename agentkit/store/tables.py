@@ -1,8 +1,8 @@
 """The tables. Every row but the static ones carries `user_id`; rows never leave the store.
 
-Ids and tags compare byte for byte: SQLite's default collation does, and every key has a length so
-that MySQL can follow with a binary collation. `agent_key` stands for the agent in primary keys,
-where NULL cannot: it is "" when there is no agent.
+Ids and tags compare byte for byte on every database: in the migrations each text with a length is
+a `key`. Every key has a length, so that MySQL can follow. `agent_key` stands for the agent in
+primary keys, where NULL cannot: it is "" when there is no agent.
 """
 
 import re

@@ -23,9 +23,9 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-async def store(tmp_path: Path, clock: FixedClock) -> AsyncIterator[Store]:
+async def store(database_url: str, tmp_path: Path, clock: FixedClock) -> AsyncIterator[Store]:
     opened = Store.open(
-        database_url=f"sqlite:///{tmp_path / 'agentkit.db'}",
+        database_url=database_url,
         blobs=FolderBlobs(tmp_path / "blobs"),
         index_path=None,
         embedder=HashEmbedder(),
@@ -167,13 +167,13 @@ async def test_steps_written_twice_are_there_once(store: Store, clock: FixedCloc
     assert await store.open_task(ALICE, "s") is None
 
 
-async def test_a_failing_disk_leaves_no_row(clock: FixedClock, tmp_path: Path) -> None:
+async def test_a_failing_disk_leaves_no_row(clock: FixedClock, database_url: str) -> None:
     class FullDisk(MemoryBlobs):
         def put(self, name: str, data: bytes) -> str:
             raise StoreError("no space left", retryable=True)
 
     store = Store.open(
-        database_url=f"sqlite:///{tmp_path / 'a.db'}",
+        database_url=database_url,
         blobs=FullDisk(),
         index_path=None,
         embedder=None,
@@ -183,3 +183,25 @@ async def test_a_failing_disk_leaves_no_row(clock: FixedClock, tmp_path: Path) -
         await store.seal(ALICE, new_episode("Hello", at=NOW), episodic=None)
     assert await store.episodes(ALICE) == ()
     await store.close()
+
+
+async def test_names_of_a_task_are_kept_without_nul_bytes_or_refused(store: Store) -> None:
+    odd = Step(step_id="s\x001", kind="user", text="Hello \x00 there", at=NOW)
+    for _ in range(2):
+        await store.append_steps(ALICE, "dai\x00ly", [odd], model="mod\x00el")
+    task = await store.open_task(ALICE, "daily")
+    assert task is not None
+    assert (task.session_id, task.model, task.steps) == ("daily", "model", (odd,))
+    with pytest.raises(InputError, match="session_id has 300 characters"):
+        await store.append_steps(ALICE, "s" * 300, [odd])
+    with pytest.raises(InputError, match="source_id has 300 characters"):
+        await store.seal(ALICE, new_episode("Hi", at=NOW, source_id="s" * 300), episodic=None)
+    assert await store.episodes(ALICE) == ()
+
+
+async def test_open_tasks_of_equal_age_come_in_the_order_of_bytes(store: Store) -> None:
+    names = ["b", "a-c", "ab", "B", "a", "\u00e1", "A", "a_c", "\u8336"]
+    for name in names:
+        await store.append_steps(Scope(name), "daily", [step(1, name)])
+    found = [task.scope.user_id for task in await store.open_tasks()]
+    assert found == sorted(names, key=lambda name: name.encode("utf-8"))

@@ -35,9 +35,9 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-async def store(tmp_path: Path, clock: FixedClock) -> AsyncIterator[Store]:
+async def store(database_url: str, tmp_path: Path, clock: FixedClock) -> AsyncIterator[Store]:
     opened = Store.open(
-        database_url=f"sqlite:///{tmp_path / 'agentkit.db'}",
+        database_url=database_url,
         blobs=FolderBlobs(tmp_path / "blobs"),
         index_path=None,
         embedder=HashEmbedder(),

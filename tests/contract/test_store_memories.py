@@ -1,7 +1,8 @@
 """Memories: written once, seen in their scope only, changed with a trace."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ from agentkit.errors import EmbedderError, InputError, NotFoundError
 from agentkit.records import MemoryLink, Scope, Tag
 from agentkit.store import FolderBlobs, Store
 from agentkit.testing import FixedClock, HashEmbedder, memory_store, new_memory
+from tests.databases import DATABASES, database_of
 
 NOW = datetime(2026, 11, 30, 9, 30, tzinfo=UTC)
 ALICE = Scope("alice")
@@ -23,7 +25,7 @@ def clock() -> FixedClock:
     return FixedClock(NOW)
 
 
-@pytest.fixture(params=["memory", "file"])
+@pytest.fixture(params=["memory", *DATABASES])
 async def store(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock
 ) -> AsyncIterator[Store]:
@@ -31,7 +33,7 @@ async def store(
         opened = memory_store(clock=clock, embedder=HashEmbedder())
     else:
         opened = Store.open(
-            database_url=f"sqlite:///{tmp_path / 'agentkit.db'}",
+            database_url=database_of(request, request.param, tmp_path),
             blobs=FolderBlobs(tmp_path / "blobs"),
             index_path=None,
             embedder=HashEmbedder(),
@@ -39,6 +41,15 @@ async def store(
         )
     yield opened
     await opened.close()
+
+
+@asynccontextmanager
+async def closed(store: Store) -> AsyncGenerator[Store]:
+    """Close a store after a block, whatever happens in it."""
+    try:
+        yield store
+    finally:
+        await store.close()
 
 
 async def write(store: Store, scope: Scope, content: str) -> str:
@@ -425,11 +436,11 @@ async def test_a_store_without_embedder_goes_by_words(clock: FixedClock) -> None
 
 @pytest.mark.parametrize(("dim", "name"), [(8, "hash"), (4, "other")])
 async def test_another_embedder_is_refused_and_nothing_is_lost(
-    tmp_path: Path, clock: FixedClock, dim: int, name: str
+    database_url: str, tmp_path: Path, clock: FixedClock, dim: int, name: str
 ) -> None:
     def opened(embedder: HashEmbedder) -> Store:
         return Store.open(
-            database_url=f"sqlite:///{tmp_path / 'agentkit.db'}",
+            database_url=database_url,
             blobs=FolderBlobs(tmp_path / "blobs"),
             index_path=None,
             embedder=embedder,
@@ -441,8 +452,52 @@ async def test_another_embedder_is_refused_and_nothing_is_lost(
     await store.settle()
     await store.close()
     with pytest.raises(EmbedderError, match=r"hash \(4 dimensions\).*set embedder back to hash"):
-        await opened(HashEmbedder(dim, name=name)).settle()
+        async with closed(opened(HashEmbedder(dim, name=name))) as other:
+            await other.settle()
     back = opened(HashEmbedder(4))
     (entry,) = (await back.changes(ALICE, since=0)).entries
     assert entry.keys[0].vector is not None
     await back.close()
+
+
+async def test_names_from_outside_are_kept_without_nul_bytes(store: Store) -> None:
+    new = new_memory("Ports are closed", operation_id="op\x001")
+    (first,) = await store.add(ALICE, [new], actor="te\x00st")
+    (again,) = await store.add(ALICE, [new], actor="test")
+    assert again.duplicate
+    (created,) = await store.history(ALICE, first.memory.memory_id)
+    assert created.actor == "test"
+    other = await write(store, ALICE, "Ports are open")
+    link = MemoryLink(
+        from_id=other,
+        to_id=first.memory.memory_id,
+        relation="contradicts",
+        rationale="not\x00 both \ud83d",
+    )
+    assert await store.link(ALICE, link)
+    (kept,) = await store.links(ALICE, other)
+    assert kept.rationale == "not both ?"
+    with pytest.raises(NotFoundError):
+        await store.memory(ALICE, "no\x00body \ud83d")
+
+
+async def test_a_name_that_no_column_holds_is_refused_before_anything_is_written(
+    store: Store,
+) -> None:
+    with pytest.raises(InputError, match="actor has 256 characters; at most 255 are kept"):
+        await store.add(ALICE, [new_memory("x")], actor="a" * 256)
+    with pytest.raises(InputError, match="operation_id"):
+        await store.add(ALICE, [new_memory("x", operation_id="o" * 256)], actor="a")
+    assert await store.memories(ALICE) == ()
+
+
+async def test_pages_and_lists_come_in_the_order_of_bytes(store: Store) -> None:
+    names = ["b", "a-c", "ab", "B", "a", "\u00e1", "A", "a_c", "\u8336"]
+    for name in names:
+        await write(store, Scope("sorted", name), f"of {name}")
+    found = await store.memories(Scope("sorted"), limit=20)
+    assert [memory.memory_id for memory in found] == sorted(one.memory_id for one in found)
+    changes = await store.changes(Scope("sorted"), since=0)
+    assert [entry.memory_id for entry in changes.entries] == sorted(
+        entry.memory_id for entry in changes.entries
+    )

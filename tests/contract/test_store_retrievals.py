@@ -19,7 +19,7 @@ from agentkit.records import (
     VerdictKind,
 )
 from agentkit.store import Store
-from agentkit.testing import FixedClock, memory_store, new_memory
+from agentkit.testing import FixedClock, MemoryBlobs, new_memory
 
 NOW = datetime(2026, 11, 30, 9, 30, tzinfo=UTC)
 ALICE = Scope("alice")
@@ -31,8 +31,14 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture
-async def store(clock: FixedClock) -> AsyncIterator[Store]:
-    opened = memory_store(clock=clock, embedder=None)
+async def store(clock: FixedClock, database_url: str) -> AsyncIterator[Store]:
+    opened = Store.open(
+        database_url=database_url,
+        blobs=MemoryBlobs(),
+        index_path=None,
+        embedder=None,
+        clock=clock,
+    )
     yield opened
     await opened.close()
 
@@ -198,3 +204,9 @@ async def test_a_policy_is_kept_once(store: Store) -> None:
     await store.save_policy("p1", "decay: 1")
     assert await store.policy("p1") == "decay: 1"
     assert await store.policy("p2") is None
+
+
+async def test_a_text_that_no_database_holds_is_refused_in_words(store: Store) -> None:
+    with pytest.raises(InputError, match="which no database can keep"):
+        await store.save_policy("fingerprint", "half \ud83d")
+    assert await store.policy("fingerprint") is None

@@ -61,7 +61,15 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.mark.parametrize("phase", ["checking", "storing trajectories", "writing", "the last page"])
+@pytest.mark.parametrize(
+    "phase",
+    [
+        "checking",
+        "storing trajectories",
+        "writing",
+        pytest.param("the last page", marks=pytest.mark.slow),
+    ],
+)
 async def test_a_restore_that_was_killed_left_nothing_and_is_done_again(
     exported: Path, tmp_path: Path, repository: Path, phase: str
 ) -> None:
@@ -105,6 +113,7 @@ async def peak_bytes(work: Callable[[], Awaitable[object]]) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 async def test_memory_does_not_grow_with_the_size_of_the_store(tmp_path: Path) -> None:
     peaks: list[tuple[int, int]] = []
     for number in (400, 1_200):

@@ -12,7 +12,8 @@ import pytest
 
 from agentkit.errors import ArchiveError, InputError, StoreError
 from agentkit.records import MemoryStatus, Scope
-from agentkit.testing import FixedClock, memory_store, new_memory
+from agentkit.store import FolderBlobs, MemoryEdit, Store
+from agentkit.testing import FixedClock, HashEmbedder, memory_store, new_memory
 from tests.lived_in import NOW, QUERIES, answers, kit_at, live_in, store_at
 
 USERS = ("alice", "Alice", "acme", "acme-corp", "中文")
@@ -128,6 +129,32 @@ async def test_history_states_and_trajectories_read_the_same(lived: Path, tmp_pa
     logs = await source.retrievals(ANALYST, limit=99)
     assert await target.retrievals(ANALYST, limit=99) == logs
     assert all(check.ok for check in await target.check() if check.name != "outbox")
+    await source.close()
+    await target.close()
+
+
+async def test_a_restored_postgresql_numbers_new_rows_after_the_restored_ones(
+    lived: Path, tmp_path: Path, postgres_url: str
+) -> None:
+    """Rows with numbers of their own would leave the sequences of PostgreSQL behind."""
+    file = await export(lived, tmp_path / "all.jsonl")
+    source = store_at(lived)
+    target = Store.open(
+        database_url=postgres_url,
+        blobs=FolderBlobs(tmp_path / "blobs"),
+        index_path=None,
+        embedder=HashEmbedder(64),
+        clock=FixedClock(NOW),
+    )
+    await target.restore_from(file)
+    for memory in await source.memories(ANALYST):
+        history = await source.history(ANALYST, memory.memory_id)
+        await target.edit(ANALYST, memory.memory_id, MemoryEdit(cues=("after",)), actor="t")
+        after = await target.history(ANALYST, memory.memory_id)
+        assert after[:-1] == history
+    (added,) = await target.add(ANALYST, [new_memory("written after")], actor="t")
+    assert len(await target.history(ANALYST, added.memory.memory_id)) == 1
+    assert (await target.settle()).problem == ""
     await source.close()
     await target.close()
 

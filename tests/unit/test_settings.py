@@ -55,7 +55,9 @@ def test_a_misspelt_key_is_refused_wherever_it_stands(
 
 
 def test_a_wrong_value_names_its_place(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match="index: wants 'chroma' or 'none', not 'chrome'"):
+    with pytest.raises(
+        ConfigError, match="index: wants 'chroma', 'qdrant' or 'none', not 'chrome'"
+    ):
         load_settings(root, index="chrome")
     monkeypatch.setenv("AGENTKIT_LANGUAGE", "fr")
     with pytest.raises(ConfigError, match="AGENTKIT_LANGUAGE: wants") as caught:

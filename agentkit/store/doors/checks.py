@@ -5,6 +5,7 @@ from sqlmodel import Session, select
 from agentkit.errors import StoreError
 from agentkit.ports import EmbedderIdentity
 from agentkit.store.doors.room import Room
+from agentkit.store.engine import product_of
 from agentkit.store.migrate import head_revision
 from agentkit.store.migrations import REVISIONS
 from agentkit.store.offload import offload
@@ -14,6 +15,10 @@ from agentkit.store.tables import EpisodeRow
 from agentkit.store.values import Check
 
 SETTLE = "done at the next write or start; if it stays, see what the embedder check says"
+RETIRED = (
+    "emptied by a purge; this process writes it no more, for its memory may still hold what was "
+    "purged: recall scores exactly from SQL, and the next process rebuilds the index"
+)
 _SHOWN_NAMES = 3
 
 
@@ -34,10 +39,11 @@ class CheckDoor(Room):
 
     async def _check_schema(self) -> Check:
         found = await self._database.read(lambda session: head_revision(session.connection()))
+        product = await self._database.read(lambda session: product_of(session.connection()))
         return Check(
             name="schema",
             ok=found == REVISIONS[-1],
-            detail=f"revision {found}",
+            detail=f"revision {found} in {product}",
             fix="" if found == REVISIONS[-1] else f"open it with the release of {REVISIONS[-1]}",
         )
 
@@ -71,7 +77,7 @@ class CheckDoor(Room):
 
     async def _check_outbox(self) -> Check:
         waiting = await self._database.read(outbox.count_waiting)
-        settled = waiting == 0 or self._embedder is None
+        settled = waiting == 0 or self._embedder is None or self._index.retired
         return Check(
             name="outbox",
             ok=settled,
@@ -90,6 +96,8 @@ class CheckDoor(Room):
             held = None if index is None else index.ids()
         except StoreError as error:
             return Check(name=name, ok=False, detail=str(error), fix="delete the index folder")
+        if self._index.retired:
+            return Check(name=name, ok=True, detail=RETIRED)
         if held is None:
             owner = f"process {self._index.owner_pid} owns it; recall scores exactly from SQL"
             return Check(name=name, ok=True, detail=owner)
@@ -101,7 +109,7 @@ class CheckDoor(Room):
             name=name,
             ok=not missing and not extra,
             detail=f"{len(held)} keys, {missing} missing, {extra} too many",
-            fix="rebuild it from SQL: Store.reindex()" if missing or extra else "",
+            fix="agentkit doctor --mend, or agentkit reindex" if missing or extra else "",
         )
 
     def _check_blobs(self) -> Check:

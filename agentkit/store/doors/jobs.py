@@ -42,7 +42,8 @@ class JobDoor(Room):
                 lease=timedelta(seconds=lease_s),
                 scope=scope,
                 now=self._clock(),
-            )
+            ),
+            locks_rows=True,
         )
 
     async def finish_reflection(

@@ -188,7 +188,7 @@ class MemoryDoor(Room):
         )
 
     async def restore(self, scope: Scope, memory_id: str, *, actor: str, reason: str) -> Memory:
-        """Give a forgotten or superseded memory back the status it had, and return it.
+        """Give a forgotten, superseded or archived memory back the status it had; return it.
 
         Args:
             scope: Whose it is.
@@ -198,7 +198,7 @@ class MemoryDoor(Room):
 
         Raises:
             NotFoundError: If this scope has no such memory.
-            InputError: If it is neither forgotten nor superseded.
+            InputError: If it is none of these, or was written again meanwhile.
         """
 
         def work(session: Session) -> Memory:
@@ -209,7 +209,15 @@ class MemoryDoor(Room):
 
         return await self._database.write(work)
 
-    async def verify(self, scope: Scope, memory_id: str, *, actor: str, reason: str) -> Memory:
+    async def verify(
+        self,
+        scope: Scope,
+        memory_id: str,
+        *,
+        actor: str,
+        reason: str,
+        operation_id: str | None = None,
+    ) -> Memory:
         """Count a memory as learnt again, and return it.
 
         Args:
@@ -217,6 +225,7 @@ class MemoryDoor(Room):
             memory_id: The memory.
             actor: Who does it.
             reason: Why, in words.
+            operation_id: The same operation counts once; None for no such check.
 
         Raises:
             NotFoundError: If this scope has no such memory.
@@ -226,7 +235,7 @@ class MemoryDoor(Room):
         def work(session: Session) -> Memory:
             change = self._change(session, scope)
             row = memories.find_row(session, scope, memory_id)
-            lifecycle.verify(change, row, actor=actor, reason=reason)
+            lifecycle.verify(change, row, actor=actor, reason=reason, operation_id=operation_id)
             session.flush()
             return load(session, [row])[0]
 

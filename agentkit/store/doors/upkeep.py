@@ -29,7 +29,8 @@ class UpkeepDoor(Room):
         """Embed the keys that have no vector yet, then bring the vector index level.
 
         Doing it twice, or in two processes at once, is harmless. Recall never depends on it for
-        being right: until then a memory is found by its words.
+        being right: until then a memory is found by its words. After a purge, keys wait for the
+        next process to write them into an embedded Chroma.
 
         Returns:
             What was done; a failing embedder or index is told in it and leaves its work for later.
@@ -52,19 +53,6 @@ class UpkeepDoor(Room):
             waiting=await self._database.read(outbox.count_waiting),
             problem="; ".join(problems),
         )
-
-    async def reindex(self) -> SettleReport:
-        """Build the vector index anew from the vectors in SQL, without one embedding call.
-
-        Where another process owns the index, the work is left to it.
-
-        Raises:
-            StoreError: If the index cannot be opened or cleared.
-            EmbedderError: If the embedder is another than the pinned one.
-        """
-        await offload(self._clear_index)
-        await self._database.write(outbox.queue_everything)
-        return await self.settle()
 
     async def _embed_waiting(self, embedder: Embedder, problems: list[str]) -> int:
         try:
@@ -118,17 +106,54 @@ class UpkeepDoor(Room):
 
     def _apply_outbox(self) -> int:
         """Do what the outbox says, where this process may, and return how many keys were done."""
+        return sum(iter(self._apply_next, None))
+
+    def _apply_next(self) -> int | None:
+        """Do the oldest part of the outbox.
+
+        Returns:
+            How many keys were done, or None when there is nothing that this process can do.
+        """
         with self._indexing:
             pinned = self._database.read_now(get_pinned)
-            if pinned is None or not self._database.read_now(outbox.count_waiting):
+            work = None if pinned is None else self._next_work(pinned)
+            if pinned is None or work is None:
+                return None
+            if self._index.retires and self._retire_for_purged():
                 return 0
             index = self._index.owned(pinned)
             if index is None and self._index.wanted:
+                return None
+            if index is not None and self._forget_purged(work, index):
                 return 0
-            done = 0
-            while work := self._next_work(pinned):
-                done += self._apply(work, index)
-            return done
+            return self._apply(work, index)
+
+    def _retire_for_purged(self) -> bool:
+        """Empty an embedded Chroma when memories were purged, and return whether so.
+
+        It is not opened again here, see `IndexSlot`: all keys wait for the next process. A crash
+        in between repeats it, for the rows of the purged memories go last.
+        """
+        purged = self._database.read_now(outbox.purged_seqs)
+        if not purged or not self._index.retire():
+            return False
+        self._database.write_now(lambda session: outbox.queue_everything(session, done=purged))
+        return True
+
+    def _forget_purged(self, work: outbox.IndexWork, index: VectorIndex) -> bool:
+        """Write the index anew when memories of the work were purged, and return whether so.
+
+        No index forgets what is deleted from it: see `ChromaIndex.clear`. A crash in between
+        repeats it, for the rows go last.
+        """
+        if index.keeps_deleted or all(key.revision is not None for key in work.keys):
+            return False
+        purged = self._database.read_now(outbox.purged_seqs)
+        if not purged:
+            return False
+        index.clear()
+        self._database.write_now(lambda session: outbox.queue_everything(session, done=purged))
+        return True
 
     def _next_work(self, pinned: EmbedderIdentity) -> outbox.IndexWork | None:
         work = self._database.read_now(
@@ -143,12 +168,5 @@ class UpkeepDoor(Room):
         if index is not None:
             index.delete(work.deletes)
             index.upsert(work.upserts)
-        self._database.write_now(lambda session: outbox.finish_work(session, work.seqs))
+        self._database.write_now(lambda session: outbox.finish_work(session, work))
         return 0 if index is None else len(work.deletes) + len(work.upserts)
-
-    def _clear_index(self) -> None:
-        with self._indexing:
-            pinned = self._database.read_now(get_pinned)
-            index = None if pinned is None else self._index.owned(pinned)
-            if index is not None:
-                index.clear()

@@ -3,6 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
+from agentkit.store.keys import key
 from agentkit.store.utc import UtcDateTime
 
 revision = ${repr(up_revision)}

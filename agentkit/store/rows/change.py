@@ -8,8 +8,12 @@ from sqlalchemy import insert
 from sqlmodel import Session
 
 from agentkit.records import EventKind
+from agentkit.store.names import stored_name
 from agentkit.store.tables import MemoryEventRow, MemoryRow, OutboxRow, ScopeRevisionRow
 from agentkit.text import normalise
+
+# No user can be called that.
+NOBODY = ""
 
 FieldValue = str | int | float | bool | None | list[str]
 
@@ -38,6 +42,22 @@ class Change:
             self._scope.revision += 1
             self._bumped = True
         return self._scope.revision
+
+    def mark_purged(self) -> None:
+        """Make every cache of this user start anew: something was erased."""
+        self._scope.purged_revision = self.revision
+
+    def drop_scope(self) -> None:
+        """Erase the user's own revision, in a way that caches of before still find out.
+
+        One row of nobody says how far purged users had come; whoever comes later starts there.
+        """
+        floor = self.session.get(ScopeRevisionRow, NOBODY)
+        if floor is None:
+            floor = ScopeRevisionRow(user_id=NOBODY)
+            self.session.add(floor)
+        floor.revision = floor.purged_revision = max(floor.revision, self.revision + 1)
+        self.session.delete(self._scope)
 
     def record(
         self,
@@ -79,7 +99,7 @@ class Change:
             "user_id": self.user_id,
             "kind": kind,
             "at": self.now,
-            "actor": actor,
+            "actor": stored_name(actor, what="actor"),
             "reason": normalise(reason),
             "old": _json(old),
             "new": _json(new),
@@ -97,7 +117,9 @@ class Change:
 def _scope_row(session: Session, user_id: str) -> ScopeRevisionRow:
     row = session.get(ScopeRevisionRow, user_id, with_for_update=True)
     if row is None:
-        row = ScopeRevisionRow(user_id=user_id)
+        floor = session.get(ScopeRevisionRow, NOBODY)
+        start = 0 if floor is None else floor.revision
+        row = ScopeRevisionRow(user_id=user_id, revision=start, purged_revision=start)
         session.add(row)
         session.flush()
     return row

@@ -17,8 +17,9 @@ from agentkit.records import (
     Reflection,
     Scope,
 )
+from agentkit.store.names import stored_name
 from agentkit.store.rows.scoping import check_page, in_scope
-from agentkit.store.tables import EpisodeRow
+from agentkit.store.tables import ID_CHARS, EpisodeRow
 from agentkit.store.values import NewEpisode, StoredReflection
 from agentkit.text import normalise, one_line
 
@@ -31,7 +32,7 @@ def find_sealed(session: Session, scope: Scope, new: NewEpisode) -> EpisodeRow |
     keys = [
         column == value
         for column, value in (
-            (col(EpisodeRow.id), new.episode_id),
+            (col(EpisodeRow.id), new.episode_id and normalise(new.episode_id)),
             (col(EpisodeRow.source_id), new.source_id and normalise(new.source_id)),
         )
         if value is not None
@@ -60,11 +61,11 @@ def episode_row(
     """
     trajectory = new.trajectory
     return EpisodeRow(
-        id=episode_id,
+        id=stored_name(episode_id, what="episode_id", most_chars=ID_CHARS),
         user_id=scope.user_id,
         agent_id=scope.agent_id,
-        session_id=normalise(new.session_id),
-        source_id=None if new.source_id is None else normalise(new.source_id),
+        session_id=stored_name(new.session_id, what="session_id"),
+        source_id=new.source_id and stored_name(new.source_id, what="source_id"),
         goal=one_line(normalise(new.goal or trajectory.goal), limit_chars=GOAL_CHARS),
         outcome=new.outcome,
         outcome_source=new.outcome_source,
@@ -72,7 +73,7 @@ def episode_row(
         trajectory_uri=uri,
         trajectory_sha256=sha256,
         instructions=normalise(trajectory.instructions),
-        model=trajectory.model,
+        model=trajectory.model and stored_name(trajectory.model, what="model"),
         step_count=len(trajectory.steps),
         tokens_in=new.tokens_in,
         tokens_out=new.tokens_out,

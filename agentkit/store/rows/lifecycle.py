@@ -1,7 +1,7 @@
 """What happens to a memory after it was written: status, verification, links."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast, get_args
 
 from sqlmodel import Session, col, or_, select
@@ -16,7 +16,8 @@ from agentkit.records import (
     Scope,
 )
 from agentkit.store.rows.change import Change, FieldValue
-from agentkit.store.rows.memories import find_row, get_memories
+from agentkit.store.rows.jobs import add_job
+from agentkit.store.rows.memories import find_row, find_twin, get_memories
 from agentkit.store.tables import (
     MemoryEventRow,
     MemoryKeyRow,
@@ -24,6 +25,7 @@ from agentkit.store.tables import (
     MemoryRow,
 )
 from agentkit.store.values import VISIBLE, ForgetResult
+from agentkit.text import normalise
 
 # From which statuses a memory may move to which, and the event that says so.
 _MOVES: dict[MemoryStatus, tuple[EventKind, tuple[MemoryStatus, ...]]] = {
@@ -33,6 +35,8 @@ _MOVES: dict[MemoryStatus, tuple[EventKind, tuple[MemoryStatus, ...]]] = {
     "archived": ("archived", ("pending", "active", "disputed")),
     "quarantined": ("quarantined", ("pending", "active", "disputed")),
 }
+# What `restore` undoes; the event that did it has the same name.
+_UNDONE: tuple[MemoryStatus, ...] = ("forgotten", "superseded", "archived")
 _TWO_WAY: tuple[Relation, ...] = ("related", "contradicts")
 
 
@@ -106,33 +110,65 @@ def forget(
 
 
 def restore(change: Change, scope: Scope, memory_id: str, *, actor: str, reason: str) -> MemoryRow:
-    """Give a forgotten or superseded memory back the status it had, and return its row.
+    """Give a forgotten, superseded or archived memory back the status it had; return its row.
 
     Raises:
         NotFoundError: If this scope has no such memory.
-        InputError: If it is neither forgotten nor superseded.
+        InputError: If it is none of these, or was written again meanwhile.
     """
     row = find_row(change.session, scope, memory_id)
-    if row.status not in ("forgotten", "superseded"):
+    if row.status not in _UNDONE:
         raise InputError(f"memory {memory_id} is {row.status}; there is nothing to restore")
+    twin = find_twin(change.session, row, identity=row.identity, now=change.now)
+    if twin is not None:
+        raise InputError(f"memory {memory_id} was written again as {twin.id}; forget that first")
     status = _status_before(change.session, row)
+    if status == "pending":
+        own = Scope(row.user_id, row.agent_id)
+        # The check for conflicts that it was waiting for may have come and gone.
+        add_job(
+            change.session,
+            own,
+            kind="conflict",
+            subject_id=row.id,
+            payload="{}",
+            now=change.now,
+        )
     by = row.superseded_by if status == "superseded" else None
     _move(change, row, status, kind="restored", actor=actor, reason=reason, by=by)
     return row
 
 
-def verify(change: Change, row: MemoryRow, *, actor: str, reason: str) -> None:
-    """Count a memory as learnt again.
+def verify(
+    change: Change, row: MemoryRow, *, actor: str, reason: str, operation_id: str | None = None
+) -> None:
+    """Count a memory as learnt again, once for each operation.
 
     Raises:
         InputError: If it is not one that recall may return.
     """
     if row.status not in VISIBLE:
         raise InputError(f"memory {row.id} is {row.status}; restore it before verifying it")
+    named: dict[str, FieldValue] = {}
+    if operation_id is not None:
+        named = {"operation_id": normalise(operation_id)}
+        if _told(change.session, row, named):
+            return
     old = _belief_fields(row)
     set_belief(row, Belief(row.alpha, row.beta).confirmed())
     row.last_verified_at = change.now
-    change.record(row, "verified", actor=actor, reason=reason, old=old, new=_belief_fields(row))
+    new = _belief_fields(row) | named
+    change.record(row, "verified", actor=actor, reason=reason, old=old, new=new)
+
+
+def _told(session: Session, row: MemoryRow, named: Mapping[str, FieldValue]) -> bool:
+    """Whether an earlier verification was of the same operation."""
+    events = session.exec(
+        select(MemoryEventRow.new).where(
+            MemoryEventRow.memory_id == row.id, MemoryEventRow.kind == "verified"
+        )
+    )
+    return any(named.items() <= json.loads(new).items() for new in events if new is not None)
 
 
 def demote(change: Change, row: MemoryRow, *, actor: str, reason: str) -> None:
@@ -176,7 +212,7 @@ def add_link(change: Change, scope: Scope, link: MemoryLink) -> bool:
             relation=link.relation,
             user_id=scope.user_id,
             status=link.status,
-            rationale=link.rationale,
+            rationale=normalise(link.rationale),
             confidence=link.confidence,
             created_at=change.now,
         )
@@ -238,13 +274,10 @@ def _move(
 
 
 def _status_before(session: Session, row: MemoryRow) -> MemoryStatus:
-    """Return the status from before it was forgotten or superseded, by its last such event."""
+    """Return the status from before the event that brought it where it is."""
     told = session.exec(
         select(MemoryEventRow.old)
-        .where(
-            MemoryEventRow.memory_id == row.id,
-            col(MemoryEventRow.kind).in_(("forgotten", "superseded")),
-        )
+        .where(MemoryEventRow.memory_id == row.id, MemoryEventRow.kind == row.status)
         .order_by(col(MemoryEventRow.id).desc())
     ).first()
     status = json.loads(told or "{}").get("status")

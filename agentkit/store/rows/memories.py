@@ -31,6 +31,9 @@ from agentkit.store.tables import (
 )
 from agentkit.text import normalise
 
+# Writing what is archived again makes a new memory: the archived one would not come back.
+REPEATABLE = ("pending", "active", "disputed")
+
 
 def find_row(session: Session, scope: Scope, memory_id: str) -> MemoryRow:
     """Return the row of a memory, whatever its status.
@@ -44,6 +47,34 @@ def find_row(session: Session, scope: Scope, memory_id: str) -> MemoryRow:
     if row is None:
         raise NotFoundError("memory", memory_id)
     return row
+
+
+def find_twin(
+    session: Session, row: MemoryRow, *, identity: str, now: datetime
+) -> MemoryRow | None:
+    """Return the other memory of the same scope and type that says the same, or None.
+
+    Args:
+        session: Open session.
+        row: The memory; two episodic ones that read alike are two events, and never twins.
+        identity: Hash of what it says, or would say.
+        now: Current time, UTC.
+    """
+    if row.type == "episodic":
+        return None
+    return session.exec(
+        select(MemoryRow)
+        .where(
+            MemoryRow.user_id == row.user_id,
+            MemoryRow.agent_id == row.agent_id,
+            MemoryRow.type == row.type,
+            MemoryRow.identity == identity,
+            MemoryRow.id != row.id,
+            col(MemoryRow.status).in_(REPEATABLE),
+            not_expired(now),
+        )
+        .order_by(col(MemoryRow.id))
+    ).first()
 
 
 def get_memory(session: Session, scope: Scope, memory_id: str, *, now: datetime) -> Memory:

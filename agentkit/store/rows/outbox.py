@@ -4,19 +4,19 @@ A row says only that a key may differ; what to do is read from SQL when it is do
 rows does not matter, and doing one twice is harmless.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from sqlalchemy import ColumnElement, and_, func, not_
+from sqlalchemy import ColumnElement, and_, func, insert, not_, or_
 from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, delete, select
 
 from agentkit.ports import EmbedderIdentity, IndexItem
 from agentkit.records import Float32Array, MemoryType
 from agentkit.store.ids import key_id
-from agentkit.store.rows.change import Change
+from agentkit.store.rows.change import NOBODY, Change
 from agentkit.store.rows.scoping import chunks
 from agentkit.store.tables import EmbeddingRow, MemoryKeyRow, MemoryRow, OutboxRow
 from agentkit.store.values import VISIBLE
@@ -39,17 +39,36 @@ class TextToEmbed:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class WorkedKey:
+    """A key of a piece of the outbox, as it stood when that was resolved.
+
+    Attributes:
+        user_id: Whose it is.
+        memory_id: Its memory.
+        ordinal: Its place among the keys of the memory.
+        revision: Revision of the memory, or None when it was gone.
+    """
+
+    user_id: str
+    memory_id: str
+    ordinal: int
+    revision: int | None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexWork:
     """A piece of the outbox, resolved.
 
     Attributes:
         seqs: Outbox rows that are done once the rest of it is.
+        keys: The keys it is about, each once.
         upserts: Keys that the index must hold.
         deletes: Ids of keys that it must not.
     """
 
     seqs: tuple[int, ...]
+    keys: tuple[WorkedKey, ...]
     upserts: tuple[IndexItem, ...]
     deletes: tuple[str, ...]
 
@@ -101,7 +120,11 @@ def store_vectors(
     for key, vector in zip(keys, vectors, strict=True):
         place = (key.memory_id, key.ordinal, embedder.fingerprint)
         memory = change.session.get(MemoryRow, key.memory_id)
-        if memory is None or change.session.get(EmbeddingRow, place) is not None:
+        held = change.session.get(MemoryKeyRow, (key.memory_id, key.ordinal))
+        # Meanwhile the memory may have been edited or purged.
+        if memory is None or held is None or held.text != key.text:
+            continue
+        if change.session.get(EmbeddingRow, place) is not None:
             continue
         change.session.add(
             EmbeddingRow(
@@ -127,33 +150,35 @@ def index_work(session: Session, *, fingerprint: str, limit: int) -> IndexWork:
         limit: Most outbox rows to resolve.
     """
     query = (
-        _joined(
-            select_columns(
-                col(OutboxRow.seq),
-                col(OutboxRow.memory_id),
-                col(OutboxRow.ordinal),
-                col(MemoryRow.user_id),
-                col(MemoryRow.agent_id),
-                col(MemoryRow.type),
-                col(MemoryRow.status),
-                col(EmbeddingRow.vector),
-            ),
-            fingerprint=fingerprint,
+        select_columns(
+            col(OutboxRow.seq),
+            col(OutboxRow.user_id),
+            col(OutboxRow.memory_id),
+            col(OutboxRow.ordinal),
+            col(MemoryRow.revision),
+            col(MemoryRow.agent_id),
+            col(MemoryRow.type),
+            col(MemoryRow.status),
+            col(EmbeddingRow.vector),
         )
-        .where(not_(_lacks_vector()))
+        .select_from(OutboxRow)
+        .outerjoin(MemoryKeyRow, _key_of_outbox())
+        .outerjoin(MemoryRow, col(MemoryRow.id) == col(MemoryKeyRow.memory_id))
+        .outerjoin(EmbeddingRow, _same_key(fingerprint))
+        .where(or_(col(MemoryRow.id).is_(None), not_(_lacks_vector())))
         .order_by(col(OutboxRow.seq))
         .limit(limit)
     )
     seqs: list[int] = []
     # Several rows of one key come to the same thing; Chroma refuses an id twice in one call.
+    keys: dict[str, WorkedKey] = {}
     upserts: dict[str, IndexItem] = {}
-    deletes: set[str] = set()
     rows = cast("Iterable[Any]", session.connection().execute(query))
-    for seq, memory_id, ordinal, user_id, agent_id, memory_type, status, vector in rows:
+    for seq, user_id, memory_id, ordinal, revision, agent_id, memory_type, status, vector in rows:
         seqs.append(seq)
         name = key_id(memory_id, ordinal)
+        keys[name] = WorkedKey(user_id, memory_id, ordinal, revision)
         if status not in VISIBLE or vector is None:
-            deletes.add(name)
             continue
         upserts[name] = IndexItem(
             key_id=name,
@@ -163,13 +188,32 @@ def index_work(session: Session, *, fingerprint: str, limit: int) -> IndexWork:
             memory_type=cast("MemoryType", memory_type),
             vector=np.frombuffer(vector, dtype="<f4"),
         )
-    return IndexWork(tuple(seqs), tuple(upserts.values()), tuple(sorted(deletes)))
+    deletes = tuple(sorted(keys.keys() - upserts.keys()))
+    return IndexWork(tuple(seqs), tuple(keys.values()), tuple(upserts.values()), deletes)
 
 
-def finish_work(session: Session, seqs: Sequence[int]) -> None:
-    """Remove outbox rows that are done."""
-    for chunk in chunks(seqs):
+def finish_work(session: Session, work: IndexWork) -> None:
+    """Remove outbox rows that are done, unless their memories changed in the meantime.
+
+    Two processes that use one index server may do the same key in the wrong order: a memory that
+    is not as it was when the work was read is queued once more.
+    """
+    for chunk in chunks(work.seqs):
         session.exec(delete(OutboxRow).where(col(OutboxRow.seq).in_(chunk)))
+    found: dict[str, int] = {}
+    for chunk in chunks(sorted({key.memory_id for key in work.keys})):
+        query = select(MemoryRow.id, MemoryRow.revision).where(col(MemoryRow.id).in_(chunk))
+        found.update(session.exec(query).all())
+    _insert(
+        session,
+        [
+            # A purge takes the user's name along: the index goes by the key's id alone.
+            (key.user_id if key.memory_id in found else NOBODY, key.memory_id, key.ordinal)
+            for key in work.keys
+            if found.get(key.memory_id) != key.revision
+            and (key.revision is not None or key.memory_id not in found)
+        ],
+    )
 
 
 def count_waiting(session: Session) -> int:
@@ -202,28 +246,67 @@ def indexable_ids(session: Session, *, fingerprint: str) -> set[str]:
     }
 
 
-def queue_everything(session: Session) -> None:
-    """Put every key into the outbox, so that the index is built anew."""
-    session.exec(delete(OutboxRow))
-    query = select(MemoryKeyRow.user_id, MemoryKeyRow.memory_id, MemoryKeyRow.ordinal)
-    session.add_all(
-        OutboxRow(user_id=user_id, memory_id=memory_id, ordinal=ordinal)
-        for user_id, memory_id, ordinal in session.exec(query)
+def queue_keys(session: Session, key_ids: Collection[str]) -> None:
+    """Put keys into the outbox; those that SQL does not have are left out.
+
+    Args:
+        session: Session that holds the write lock.
+        key_ids: Any number of ids of keys.
+    """
+    wanted = frozenset(key_ids)
+    for chunk in chunks(sorted({name.rpartition(":")[0] for name in wanted})):
+        query = select(MemoryKeyRow.user_id, MemoryKeyRow.memory_id, MemoryKeyRow.ordinal)
+        rows = session.exec(query.where(col(MemoryKeyRow.memory_id).in_(chunk))).all()
+        _insert(session, [row for row in rows if key_id(row[1], row[2]) in wanted])
+
+
+def _insert(session: Session, keys: Sequence[tuple[str, str, int]]) -> None:
+    values: list[dict[str, object]] = [
+        {"user_id": user_id, "memory_id": memory_id, "ordinal": ordinal}
+        for user_id, memory_id, ordinal in keys
+    ]
+    if values:
+        session.connection().execute(insert(OutboxRow), values)
+
+
+def purged_seqs(session: Session) -> tuple[int, ...]:
+    """Return the outbox rows of purged memories: the index may still hold keys of them."""
+    query = (
+        select(OutboxRow.seq)
+        .outerjoin(MemoryRow, col(MemoryRow.id) == col(OutboxRow.memory_id))
+        .where(col(MemoryRow.id).is_(None))
+        .order_by(col(OutboxRow.seq))
     )
+    return tuple(seq for seq in session.exec(query) if seq is not None)
+
+
+def queue_everything(session: Session, *, done: Sequence[int]) -> None:
+    """Put every key into the outbox, for an index that was cleared is filled anew.
+
+    Args:
+        session: Session that holds the write lock.
+        done: Outbox rows of purged memories, read before the index was cleared. Those of a later
+            purge stay: by then, another process of an index server may have written its keys.
+    """
+    for chunk in chunks(done):
+        session.exec(delete(OutboxRow).where(col(OutboxRow.seq).in_(chunk)))
+    query = select(MemoryKeyRow.user_id, MemoryKeyRow.memory_id, MemoryKeyRow.ordinal)
+    _insert(session, session.exec(query).all())
 
 
 def _joined(query: Any, *, fingerprint: str) -> Any:
     return (
         query.select_from(OutboxRow)
         .join(MemoryRow, col(MemoryRow.id) == col(OutboxRow.memory_id))
-        .join(
-            MemoryKeyRow,
-            and_(
-                col(MemoryKeyRow.memory_id) == col(OutboxRow.memory_id),
-                col(MemoryKeyRow.ordinal) == col(OutboxRow.ordinal),
-            ),
-        )
+        .join(MemoryKeyRow, _key_of_outbox())
         .outerjoin(EmbeddingRow, _same_key(fingerprint))
+    )
+
+
+def _key_of_outbox() -> ColumnElement[bool]:
+    return and_(
+        col(MemoryKeyRow.memory_id) == col(OutboxRow.memory_id),
+        col(MemoryKeyRow.ordinal) == col(OutboxRow.ordinal),
     )
 
 

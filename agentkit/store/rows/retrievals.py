@@ -18,6 +18,7 @@ from agentkit.records import (
     Scope,
     Verdict,
 )
+from agentkit.store.names import stored_name
 from agentkit.store.rows.change import Change, FieldValue
 from agentkit.store.rows.lifecycle import set_belief
 from agentkit.store.rows.memories import get_memories
@@ -37,14 +38,14 @@ class _Packed:
 _PACKED: TypeAdapter[_Packed] = TypeAdapter(_Packed)
 _VERDICTS: TypeAdapter[tuple[Verdict, ...]] = TypeAdapter(tuple[Verdict, ...])
 # The log is written at every recall: speed counts more than the last percent of size.
-_LEVEL = 1
+LEVEL = 1
 
 
 def pack_retrieval(retrieval: Retrieval) -> bytes:
     """Return query, answer and pool as bytes, without hits: the pool says what was returned."""
     query = replace(retrieval.query, text=normalise(retrieval.query.text))
     held = _Packed(query, replace(retrieval.result, hits=()))
-    return zlib.compress(_PACKED.dump_json(held), _LEVEL)
+    return zlib.compress(_PACKED.dump_json(held), LEVEL)
 
 
 def returned_ids(retrieval: Retrieval) -> tuple[str, ...]:
@@ -69,7 +70,8 @@ def log_retrieval(session: Session, retrieval: Retrieval, *, packed: bytes) -> N
             id=retrieval.retrieval_id,
             user_id=retrieval.scope.user_id,
             agent_id=retrieval.scope.agent_id,
-            session_id=retrieval.session_id,
+            session_id=retrieval.session_id
+            and stored_name(retrieval.session_id, what="session_id"),
             episode_id=retrieval.episode_id,
             asked_at=retrieval.asked_at,
             policy_fingerprint=retrieval.policy_fingerprint,

@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, and_
 from sqlmodel import Session, col, delete, select
 
 from agentkit.records import Scope, Step
+from agentkit.store.names import stored_name
 from agentkit.store.processes import ProcessMark
 from agentkit.store.rows.scoping import agent_key
 from agentkit.store.tables import SessionRow, TaskStepRow
@@ -37,8 +38,11 @@ def append_steps(
         model: Model string of the run; None leaves what is known.
         owner: The process that writes.
         now: Current time, UTC.
+
+    Raises:
+        InputError: If a name is too long to be stored.
     """
-    name = normalise(session_id)
+    name = stored_name(session_id, what="session_id")
     row = session.get(SessionRow, (scope.user_id, agent_key(scope), name), with_for_update=True)
     if row is None:
         row = SessionRow(
@@ -51,19 +55,24 @@ def append_steps(
         session.add(row)
     row.last_step_at = now
     row.instructions = normalise(instructions) or row.instructions
-    row.model = model or row.model
+    row.model = stored_name(model, what="model") if model else row.model
     row.owner = owner.as_text()
+    if _add_new(session, scope, name, steps):
+        row.opened_at = now
+
+
+def _add_new(session: Session, scope: Scope, name: str, steps: Sequence[Step]) -> bool:
+    """Write the steps that are not there yet, and return whether there was none before."""
     known = session.exec(
         select(TaskStepRow.step_id, TaskStepRow.ordinal).where(_steps_of(scope, name))
     ).all()
     seen = {step_id for step_id, _ in known}
     ordinal = max((place for _, place in known), default=-1)
-    if not known:
-        row.opened_at = now
     for step in steps:
-        if step.step_id in seen:
+        step_id = stored_name(step.step_id, what="step_id")
+        if step_id in seen:
             continue
-        seen.add(step.step_id)
+        seen.add(step_id)
         ordinal += 1
         session.add(
             TaskStepRow(
@@ -71,10 +80,11 @@ def append_steps(
                 agent_key=agent_key(scope),
                 session_id=name,
                 ordinal=ordinal,
-                step_id=step.step_id,
+                step_id=step_id,
                 payload=dump_step(step),
             )
         )
+    return not known
 
 
 def get_open_task(session: Session, scope: Scope, session_id: str) -> OpenTask | None:

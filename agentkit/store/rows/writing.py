@@ -14,7 +14,7 @@ from agentkit.store.drafts import Draft
 from agentkit.store.identity import quote_hash
 from agentkit.store.ids import new_id
 from agentkit.store.rows.change import Change, FieldValue
-from agentkit.store.rows.memories import load
+from agentkit.store.rows.memories import REPEATABLE, load
 from agentkit.store.rows.scoping import chunks
 from agentkit.store.tables import (
     EmbeddingRow,
@@ -28,9 +28,6 @@ from agentkit.store.tables import (
     Row,
 )
 from agentkit.store.values import WriteResult
-
-# Writing what is archived again makes a new memory: the archived one would not come back.
-REPEATABLE = ("pending", "active", "disputed")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +112,7 @@ class _Known:
         self._by_operation: dict[str, MemoryRow] = {}
         self._by_identity: dict[_Identity, list[MemoryRow]] = {}
         for chunk in chunks(drafts):
-            operations = [d.new.lesson.operation_id for d in chunk if d.new.lesson.operation_id]
+            operations = [d.operation_id for d in chunk if d.operation_id]
             rows = change.session.exec(
                 select(MemoryRow)
                 .where(
@@ -141,8 +138,8 @@ class _Known:
     def find(self, item: Draft) -> MemoryRow | None:
         """Return the memory that a draft is, or None when it is new."""
         lesson = item.new.lesson
-        if lesson.operation_id is not None and lesson.operation_id in self._by_operation:
-            return self._by_operation[lesson.operation_id]
+        if item.operation_id is not None and item.operation_id in self._by_operation:
+            return self._by_operation[item.operation_id]
         statuses = (*REPEATABLE, "quarantined") if item.new.status == "quarantined" else REPEATABLE
         happening = _happening(lesson.memory_type, item.new.episode_id)
         key = _Identity(lesson.memory_type, item.identity, happening)
@@ -176,7 +173,7 @@ def _memory_row(change: Change, scope: Scope, item: Draft) -> MemoryRow:
         type=lesson.memory_type,
         content=item.content,
         identity=item.identity,
-        operation_id=lesson.operation_id,
+        operation_id=item.operation_id,
         intent=item.intent,
         status=new.status,
         confidence=belief.confidence,

@@ -6,6 +6,8 @@ Each step is skipped where it is done already, so a file that lost its version s
 import sqlalchemy as sa
 from alembic import op
 
+from agentkit.store.keys import key
+
 revision = "0001"
 down_revision = None
 branch_labels = None
@@ -56,19 +58,19 @@ def downgrade() -> None:
 def _create_episode() -> None:
     op.create_table(
         "episode",
-        sa.Column("id", sa.String(length=36), nullable=False),
-        sa.Column("user_id", sa.String(length=255), nullable=False),
-        sa.Column("agent_id", sa.String(length=255), nullable=True),
-        sa.Column("session_id", sa.String(length=255), nullable=False),
-        sa.Column("source_id", sa.String(length=255), nullable=True),
+        sa.Column("id", key(36), nullable=False),
+        sa.Column("user_id", key(255), nullable=False),
+        sa.Column("agent_id", key(255), nullable=True),
+        sa.Column("session_id", key(255), nullable=False),
+        sa.Column("source_id", key(255), nullable=True),
         sa.Column("goal", sa.Text(), nullable=False),
-        sa.Column("outcome", sa.String(length=32), nullable=False),
-        sa.Column("outcome_source", sa.String(length=32), nullable=True),
-        sa.Column("end_reason", sa.String(length=32), nullable=False),
-        sa.Column("trajectory_uri", sa.String(length=255), nullable=False),
-        sa.Column("trajectory_sha256", sa.String(length=64), nullable=False),
+        sa.Column("outcome", key(32), nullable=False),
+        sa.Column("outcome_source", key(32), nullable=True),
+        sa.Column("end_reason", key(32), nullable=False),
+        sa.Column("trajectory_uri", key(255), nullable=False),
+        sa.Column("trajectory_sha256", key(64), nullable=False),
         sa.Column("instructions", sa.Text(), nullable=False),
-        sa.Column("model", sa.String(length=255), nullable=True),
+        sa.Column("model", key(255), nullable=True),
         sa.Column("step_count", sa.Integer(), nullable=False),
         sa.Column("tokens_in", sa.Integer(), nullable=False),
         sa.Column("tokens_out", sa.Integer(), nullable=False),
@@ -90,12 +92,12 @@ def _create_episode() -> None:
 def _create_job() -> None:
     op.create_table(
         "job",
-        sa.Column("id", sa.String(length=36), nullable=False),
-        sa.Column("user_id", sa.String(length=255), nullable=False),
-        sa.Column("agent_id", sa.String(length=255), nullable=True),
-        sa.Column("kind", sa.String(length=32), nullable=False),
-        sa.Column("subject_id", sa.String(length=36), nullable=False),
-        sa.Column("state", sa.String(length=32), nullable=False),
+        sa.Column("id", key(36), nullable=False),
+        sa.Column("user_id", key(255), nullable=False),
+        sa.Column("agent_id", key(255), nullable=True),
+        sa.Column("kind", key(32), nullable=False),
+        sa.Column("subject_id", key(36), nullable=False),
+        sa.Column("state", key(32), nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("run_after", sa.DateTime(timezone=True), nullable=False),
         sa.Column("lease_until", sa.DateTime(timezone=True), nullable=True),
@@ -112,22 +114,22 @@ def _create_job() -> None:
 def _create_memory() -> None:
     op.create_table(
         "memory",
-        sa.Column("id", sa.String(length=36), nullable=False),
-        sa.Column("user_id", sa.String(length=255), nullable=False),
-        sa.Column("agent_id", sa.String(length=255), nullable=True),
-        sa.Column("type", sa.String(length=32), nullable=False),
+        sa.Column("id", key(36), nullable=False),
+        sa.Column("user_id", key(255), nullable=False),
+        sa.Column("agent_id", key(255), nullable=True),
+        sa.Column("type", key(32), nullable=False),
         sa.Column("content", sa.Text(), nullable=False),
-        sa.Column("identity", sa.String(length=64), nullable=False),
-        sa.Column("operation_id", sa.String(length=255), nullable=True),
+        sa.Column("identity", key(64), nullable=False),
+        sa.Column("operation_id", key(255), nullable=True),
         sa.Column("intent", sa.Text(), nullable=False),
-        sa.Column("status", sa.String(length=32), nullable=False),
+        sa.Column("status", key(32), nullable=False),
         sa.Column("confidence", sa.Float(), nullable=False),
         sa.Column("alpha", sa.Float(), nullable=False),
         sa.Column("beta", sa.Float(), nullable=False),
         sa.Column("permanent", sa.Boolean(), nullable=False),
         sa.Column("trust", sa.Float(), nullable=False),
-        sa.Column("source", sa.String(length=32), nullable=False),
-        sa.Column("language", sa.String(length=32), nullable=False),
+        sa.Column("source", key(32), nullable=False),
+        sa.Column("language", key(32), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("recorded_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("edited_at", sa.DateTime(timezone=True), nullable=True),
@@ -139,9 +141,9 @@ def _create_memory() -> None:
         sa.Column("recalled_count", sa.Integer(), nullable=False),
         sa.Column("used_count", sa.Integer(), nullable=False),
         sa.Column("demoted", sa.Boolean(), nullable=False),
-        sa.Column("episode_id", sa.String(length=36), nullable=True),
+        sa.Column("episode_id", key(36), nullable=True),
         sa.Column("position", sa.Integer(), nullable=False),
-        sa.Column("superseded_by", sa.String(length=36), nullable=True),
+        sa.Column("superseded_by", key(36), nullable=True),
         sa.Column("revision", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_memory"),
         if_not_exists=True,
@@ -165,8 +167,8 @@ def _create_outbox() -> None:
     op.create_table(
         "outbox",
         sa.Column("seq", sa.Integer(), nullable=False),
-        sa.Column("user_id", sa.String(length=255), nullable=False),
-        sa.Column("memory_id", sa.String(length=36), nullable=False),
+        sa.Column("user_id", key(255), nullable=False),
+        sa.Column("memory_id", key(36), nullable=False),
         sa.Column("ordinal", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("seq", name="pk_outbox"),
         sqlite_autoincrement=True,
@@ -179,7 +181,7 @@ def _create_pinned_embedder() -> None:
     op.create_table(
         "pinned_embedder",
         sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("name", sa.String(length=255), nullable=False),
+        sa.Column("name", key(255), nullable=False),
         sa.Column("dim", sa.Integer(), nullable=False),
         sa.Column("pinned_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("id", name="pk_pinned_embedder"),
@@ -190,7 +192,7 @@ def _create_pinned_embedder() -> None:
 def _create_policy_version() -> None:
     op.create_table(
         "policy_version",
-        sa.Column("fingerprint", sa.String(length=255), nullable=False),
+        sa.Column("fingerprint", key(255), nullable=False),
         sa.Column("content", sa.Text(), nullable=False),
         sa.Column("first_used_at", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("fingerprint", name="pk_policy_version"),
@@ -201,13 +203,13 @@ def _create_policy_version() -> None:
 def _create_retrieval() -> None:
     op.create_table(
         "retrieval",
-        sa.Column("id", sa.String(length=36), nullable=False),
-        sa.Column("user_id", sa.String(length=255), nullable=False),
-        sa.Column("agent_id", sa.String(length=255), nullable=True),
-        sa.Column("session_id", sa.String(length=255), nullable=True),
-        sa.Column("episode_id", sa.String(length=36), nullable=True),
+        sa.Column("id", key(36), nullable=False),
+        sa.Column("user_id", key(255), nullable=False),
+        sa.Column("agent_id", key(255), nullable=True),
+        sa.Column("session_id", key(255), nullable=True),
+        sa.Column("episode_id", key(36), nullable=True),
         sa.Column("asked_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("policy_fingerprint", sa.String(length=255), nullable=False),
+        sa.Column("policy_fingerprint", key(255), nullable=False),
         sa.Column("timed_out", sa.Boolean(), nullable=False),
         sa.Column("returned", sa.Text(), nullable=False),
         sa.Column("packed", sa.LargeBinary(), nullable=False),
@@ -224,7 +226,7 @@ def _create_retrieval() -> None:
 def _create_scope_revision() -> None:
     op.create_table(
         "scope_revision",
-        sa.Column("user_id", sa.String(length=255), nullable=False),
+        sa.Column("user_id", key(255), nullable=False),
         sa.Column("revision", sa.BigInteger(), nullable=False),
         sa.Column("purged_revision", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("user_id", name="pk_scope_revision"),
@@ -235,13 +237,13 @@ def _create_scope_revision() -> None:
 def _create_session() -> None:
     op.create_table(
         "session",
-        sa.Column("user_id", sa.String(length=255), nullable=False),
-        sa.Column("agent_key", sa.String(length=255), nullable=False),
-        sa.Column("session_id", sa.String(length=255), nullable=False),
+        sa.Column("user_id", key(255), nullable=False),
+        sa.Column("agent_key", key(255), nullable=False),
+        sa.Column("session_id", key(255), nullable=False),
         sa.Column("opened_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("last_step_at", sa.DateTime(timezone=True), nullable=False),
         sa.Column("instructions", sa.Text(), nullable=False),
-        sa.Column("model", sa.String(length=255), nullable=True),
+        sa.Column("model", key(255), nullable=True),
         sa.Column("owner", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint("user_id", "agent_key", "session_id", name="pk_session"),
         if_not_exists=True,
@@ -251,11 +253,11 @@ def _create_session() -> None:
 def _create_task_step() -> None:
     op.create_table(
         "task_step",
-        sa.Column("user_id", sa.String(length=255), nullable=False),
-        sa.Column("agent_key", sa.String(length=255), nullable=False),
-        sa.Column("session_id", sa.String(length=255), nullable=False),
+        sa.Column("user_id", key(255), nullable=False),
+        sa.Column("agent_key", key(255), nullable=False),
+        sa.Column("session_id", key(255), nullable=False),
         sa.Column("ordinal", sa.Integer(), nullable=False),
-        sa.Column("step_id", sa.String(length=255), nullable=False),
+        sa.Column("step_id", key(255), nullable=False),
         sa.Column("payload", sa.Text(), nullable=False),
         sa.PrimaryKeyConstraint(
             "user_id", "agent_key", "session_id", "ordinal", name="pk_task_step"
@@ -267,10 +269,10 @@ def _create_task_step() -> None:
 def _create_embedding() -> None:
     op.create_table(
         "embedding",
-        sa.Column("memory_id", sa.String(length=36), nullable=False),
+        sa.Column("memory_id", key(36), nullable=False),
         sa.Column("ordinal", sa.Integer(), nullable=False),
-        sa.Column("fingerprint", sa.String(length=255), nullable=False),
-        sa.Column("user_id", sa.String(length=255), nullable=False),
+        sa.Column("fingerprint", key(255), nullable=False),
+        sa.Column("user_id", key(255), nullable=False),
         sa.Column("dim", sa.Integer(), nullable=False),
         sa.Column("vector", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(["memory_id"], ["memory.id"], name="fk_embedding_memory_id_memory"),
@@ -284,11 +286,11 @@ def _create_memory_event() -> None:
     op.create_table(
         "memory_event",
         sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("memory_id", sa.String(length=36), nullable=False),
-        sa.Column("user_id", sa.String(length=255), nullable=False),
-        sa.Column("kind", sa.String(length=32), nullable=False),
+        sa.Column("memory_id", key(36), nullable=False),
+        sa.Column("user_id", key(255), nullable=False),
+        sa.Column("kind", key(32), nullable=False),
         sa.Column("at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("actor", sa.String(length=255), nullable=False),
+        sa.Column("actor", key(255), nullable=False),
         sa.Column("reason", sa.Text(), nullable=False),
         sa.Column("old", sa.Text(), nullable=True),
         sa.Column("new", sa.Text(), nullable=True),
@@ -304,12 +306,12 @@ def _create_memory_event() -> None:
 def _create_memory_evidence() -> None:
     op.create_table(
         "memory_evidence",
-        sa.Column("memory_id", sa.String(length=36), nullable=False),
+        sa.Column("memory_id", key(36), nullable=False),
         sa.Column("ordinal", sa.Integer(), nullable=False),
-        sa.Column("user_id", sa.String(length=255), nullable=False),
-        sa.Column("step_id", sa.String(length=255), nullable=False),
+        sa.Column("user_id", key(255), nullable=False),
+        sa.Column("step_id", key(255), nullable=False),
         sa.Column("quote", sa.Text(), nullable=False),
-        sa.Column("quote_hash", sa.String(length=64), nullable=False),
+        sa.Column("quote_hash", key(64), nullable=False),
         sa.ForeignKeyConstraint(
             ["memory_id"], ["memory.id"], name="fk_memory_evidence_memory_id_memory"
         ),
@@ -321,10 +323,10 @@ def _create_memory_evidence() -> None:
 def _create_memory_key() -> None:
     op.create_table(
         "memory_key",
-        sa.Column("memory_id", sa.String(length=36), nullable=False),
+        sa.Column("memory_id", key(36), nullable=False),
         sa.Column("ordinal", sa.Integer(), nullable=False),
-        sa.Column("user_id", sa.String(length=255), nullable=False),
-        sa.Column("kind", sa.String(length=32), nullable=False),
+        sa.Column("user_id", key(255), nullable=False),
+        sa.Column("kind", key(32), nullable=False),
         sa.Column("text", sa.Text(), nullable=False),
         sa.Column("terms", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(
@@ -339,11 +341,11 @@ def _create_memory_key() -> None:
 def _create_memory_link() -> None:
     op.create_table(
         "memory_link",
-        sa.Column("from_id", sa.String(length=36), nullable=False),
-        sa.Column("to_id", sa.String(length=36), nullable=False),
-        sa.Column("relation", sa.String(length=32), nullable=False),
-        sa.Column("user_id", sa.String(length=255), nullable=False),
-        sa.Column("status", sa.String(length=32), nullable=False),
+        sa.Column("from_id", key(36), nullable=False),
+        sa.Column("to_id", key(36), nullable=False),
+        sa.Column("relation", key(32), nullable=False),
+        sa.Column("user_id", key(255), nullable=False),
+        sa.Column("status", key(32), nullable=False),
         sa.Column("rationale", sa.Text(), nullable=False),
         sa.Column("confidence", sa.Float(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
@@ -358,10 +360,10 @@ def _create_memory_link() -> None:
 def _create_memory_tag() -> None:
     op.create_table(
         "memory_tag",
-        sa.Column("memory_id", sa.String(length=36), nullable=False),
-        sa.Column("facet", sa.String(length=64), nullable=False),
-        sa.Column("value", sa.String(length=190), nullable=False),
-        sa.Column("user_id", sa.String(length=255), nullable=False),
+        sa.Column("memory_id", key(36), nullable=False),
+        sa.Column("facet", key(64), nullable=False),
+        sa.Column("value", key(190), nullable=False),
+        sa.Column("user_id", key(255), nullable=False),
         sa.ForeignKeyConstraint(
             ["memory_id"], ["memory.id"], name="fk_memory_tag_memory_id_memory"
         ),

@@ -1,0 +1,51 @@
+"""Looking after the copies: the index, and whether everything agrees."""
+
+from collections.abc import Callable
+
+from agentkit.kit.running import Running
+from agentkit.store import Consistency, SettleReport
+
+
+class Upkeep(Running):
+    """What an operator does with an open project."""
+
+    async def reindex(self, *, progress: Callable[[int, int], None] | None = None) -> SettleReport:
+        """Build the vector index anew from the database, without one embedding call.
+
+        Recall works all the while, and a rebuild that was broken off is gone on with.
+
+        Args:
+            progress: Told the number of keys that the index holds anew, and of all.
+
+        Returns:
+            What was done; `problem` says why the index is not whole, or is "".
+
+        Raises:
+            StoreError: If the index cannot be opened or written.
+        """
+        return await self._parts.store.reindex(progress=progress)
+
+    async def prove(self, *, progress: Callable[[int, int], None] | None = None) -> Consistency:
+        """Compare every key with the index, and read every trajectory; nothing is changed.
+
+        Args:
+            progress: Told the number of keys and trajectories compared so far, and of all.
+
+        Raises:
+            StoreError: If the database cannot be read.
+        """
+        return await self._parts.store.prove(progress=progress)
+
+    async def mend(
+        self, found: Consistency, *, progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        """Mend what a proof found; what is beyond mending stays. Prove again afterwards.
+
+        Args:
+            found: The proof.
+            progress: Told the progress of a rebuild that has to be gone on with.
+
+        Raises:
+            StoreError: If database, index or blobs cannot be written.
+        """
+        await self._parts.store.mend(found, progress=progress)
