@@ -40,15 +40,15 @@ class FusionPolicy(PolicyModel):
         `evals/baselines/`.
     """
 
-    bias: float = 2.57
-    known: float = -1.2
-    matched: float = -1.19
-    dense_gap: float = 0.83
-    lexical_gap: float = -0.54
-    dense_peak: float = 2.95
-    agreement: float = 0.13
-    length: float = -0.93
-    cjk: float = 0.62
+    bias: float = 1.92
+    known: float = -0.62
+    matched: float = -1.25
+    dense_gap: float = 0.3
+    lexical_gap: float = 0.18
+    dense_peak: float = 2.4
+    agreement: float = 0.39
+    length: float = -0.73
+    cjk: float = 0.17
 
 
 class TagPolicy(PolicyModel):
@@ -84,20 +84,22 @@ class TagPolicy(PolicyModel):
 
 
 class NeighbourPolicy(PolicyModel):
-    """What episodic memories of one episode lend each other.
+    """How far episodic memories of one episode are found by what stands around them.
+
+    A memory is searched as if its text held those shares of its neighbours' words, and as if
+    its meaning were the weighted mean of theirs and its own.
 
     Attributes:
-        weight: Weight of what is lent, dimensionless; 0 switches lending off.
-        next: Share of the memory just before and of the one just after.
+        next: Share of the memory just before and of the one just after; 0 for both switches
+            this off.
         second: Share of the memories two before and two after.
 
     Source:
         Howard and Kahana, 2002 (temporal contiguity); values by `tests/bench/fit_recall.py`.
     """
 
-    weight: float = Field(default=1.2, ge=0, le=5)
-    next: float = Field(default=1.0, ge=0, le=1)
-    second: float = Field(default=0.75, ge=0, le=1)
+    next: float = Field(default=0.5, ge=0, le=1)
+    second: float = Field(default=0.5, ge=0, le=1)
 
 
 class BriefingPolicy(PolicyModel):
@@ -121,7 +123,7 @@ class RecallPolicy(PolicyModel):
         lexical: The words arm.
         fusion: How words and meaning share a query.
         tags: What tags of a query do.
-        neighbours: What neighbours in an episode lend each other.
+        neighbours: How far neighbours in an episode are found together.
         briefing: What goes into the prompt.
         least_cosine_span: Cosines closer together than this are not pulled apart to the whole
             range from 0 to 1, in (0, 2].

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from agentkit.records import Candidate, Factors, IntentTag
 
 _SHOWN_BELOW = 0.995
+# What would be shown as 0.00 is left out.
+_SHOWN_FROM = 0.005
 
 
 def explanation(candidate: Candidate, *, intent: Sequence[IntentTag] = ()) -> str:
@@ -22,7 +24,7 @@ def explanation(candidate: Candidate, *, intent: Sequence[IntentTag] = ()) -> st
     if factors.tag > 0:
         names = [str(one.tag) for one in intent if one.tag in features.tags]
         parts.append(" ".join(["tag", *names, f"{factors.tag:.2f}"]))
-    if factors.lent > 0:
+    if abs(factors.lent) >= _SHOWN_FROM:
         parts.append(f"neighbours in its episode {factors.lent:.2f}")
     return f"score {factors.score:.2f}: {' + '.join(parts)}, {_factors(candidate)}"
 

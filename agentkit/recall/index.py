@@ -2,17 +2,16 @@
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from agentkit.errors import InputError
-from agentkit.recall.columns import BoolArray, Columns, Float64Array
-from agentkit.recall.episodes import Episodes
+from agentkit.recall.columns import BoolArray, Columns
+from agentkit.recall.context import Context
 from agentkit.recall.intent import TagExamples
 from agentkit.recall.keys import Keys
-from agentkit.records import Float32Array, MemoryEntry, ScopeChanges, Tag, TermCounts
+from agentkit.records import Float32Array, MemoryEntry, ScopeChanges, Tag
 
 _FIRST_CAPACITY = 16
 _COMPACT_ABOVE_SLOTS = 64
@@ -31,25 +30,6 @@ class Near(NamedTuple):
 
     memory_id: str
     cosine: float
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Arms:
-    """Raw scores of both arms, best key of each memory, by slot.
-
-    Attributes:
-        cosine: shape (n,), float64 in [-1, 1]; 0.0 where there is no vector.
-        has_vector: shape (n,), bool: False where the memory has no embedding at all.
-        bm25: shape (n,), float64, at least 0.
-        matched: shape (n,), float64 in [0, 1]: share of the query's idf mass in the best key.
-        known: Share of the query's idf mass whose terms occur in the scope, in [0, 1].
-    """
-
-    cosine: Float64Array
-    has_vector: BoolArray
-    bm25: Float64Array
-    matched: Float64Array
-    known: float
 
 
 class ScopeIndex:
@@ -78,7 +58,7 @@ class ScopeIndex:
         self._agents: dict[str, int] = {}
         self._episode_codes: dict[str, int] = {}
         self._episode_ids: list[str | None] = []
-        self._episodes: Episodes | None = None
+        self._context: Context | None = None
 
     def __len__(self) -> int:
         """Number of memories held."""
@@ -110,11 +90,16 @@ class ScopeIndex:
         return self._ids
 
     @property
-    def episodes(self) -> Episodes:
-        """Places of the episodic memories, kept until the next change."""
-        if self._episodes is None:
-            self._episodes = Episodes.of(self.columns)
-        return self._episodes
+    def keys(self) -> Keys:
+        """The keys of all memories; those of one slot follow each other."""
+        return self._keys
+
+    @property
+    def context(self) -> Context:
+        """Neighbours of the episodic memories, kept until the next change."""
+        if self._context is None:
+            self._context = Context.of(self.columns, self._ids)
+        return self._context
 
     @property
     def known_tags(self) -> tuple[Tag, ...]:
@@ -174,7 +159,7 @@ class ScopeIndex:
                 self._clear()
             elif changes.revision < self.revision:
                 return
-            self._episodes = None
+            self._context = None
             for memory_id in changes.removed:
                 self._drop(memory_id)
             for entry in changes.entries:
@@ -183,40 +168,6 @@ class ScopeIndex:
             dead = len(self._ids) - len(self._slots)
             if dead > _COMPACT_ABOVE_SLOTS and dead > _COMPACT_ABOVE_SHARE * len(self._ids):
                 self._compact()
-
-    def arms(self, terms: TermCounts, vector: Float32Array | None, *, k1: float, b: float) -> Arms:
-        """Score every memory by words and by meaning.
-
-        Args:
-            terms: Terms of the query.
-            vector: shape (dim,), float32, L2-normalised, or None for no dense arm.
-            k1: BM25 saturation, at least 0.
-            b: BM25 length normalisation, in [0, 1].
-
-        Returns:
-            Scores by slot; those of dead slots mean nothing and must be masked.
-
-        Raises:
-            InputError: If the vector has another length than those held.
-        """
-        slots = len(self._ids)
-        lexical = self._keys.lexical(terms, k1=k1, b=b)
-        nothing = np.zeros(slots, dtype=np.float64)
-        if not slots:
-            return Arms(nothing, nothing > 0.0, nothing, nothing, lexical.known)
-        first = self._columns.first_key[:slots]
-        has_vector = np.logical_or.reduceat(self._keys.has_vector, first)
-        cosine = nothing
-        if vector is not None:
-            by_key = np.where(self._keys.has_vector, self._keys.cosines(vector), -2.0)
-            cosine = np.where(has_vector, np.maximum.reduceat(by_key, first), 0.0)
-        return Arms(
-            cosine=cosine,
-            has_vector=has_vector,
-            bm25=np.maximum.reduceat(lexical.bm25, first),
-            matched=np.maximum.reduceat(lexical.matched, first),
-            known=lexical.known,
-        )
 
     def nearest(
         self, vector: Float32Array, *, limit: int, agent_id: str | None = None

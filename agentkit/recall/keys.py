@@ -6,7 +6,7 @@ import numpy as np
 
 from agentkit.errors import InputError
 from agentkit.recall.columns import BoolArray, Float64Array
-from agentkit.recall.postings import LexicalScores, Postings
+from agentkit.recall.postings import LexicalScores, Postings, RowWindow
 from agentkit.records import Float32Array, KeyEntry, TermCounts
 
 _FIRST_CAPACITY = 16
@@ -92,15 +92,18 @@ class Keys:
         """
         self._postings.remove(row)
 
-    def lexical(self, terms: TermCounts, *, k1: float, b: float) -> LexicalScores:
+    def lexical(
+        self, terms: TermCounts, *, k1: float, b: float, window: RowWindow | None = None
+    ) -> LexicalScores:
         """Score every row by words; see `Postings.score`.
 
         Args:
             terms: Terms of the query.
             k1: Saturation, at least 0.
             b: Length normalisation, in [0, 1].
+            window: Rows to score with those around them as well, or None.
         """
-        return self._postings.score(terms, k1=k1, b=b)
+        return self._postings.score(terms, k1=k1, b=b, window=window)
 
     def cosines(self, vector: Float32Array) -> Float64Array:
         """Return the cosine of every row to a vector; 0.0 where there is no embedding.

@@ -6,6 +6,7 @@ import numpy as np
 
 from agentkit.policy.decay import DecayPolicy
 from agentkit.policy.recall import RecallPolicy
+from agentkit.recall.arms import measure_arms
 from agentkit.recall.columns import STATUSES, BoolArray, Columns, Float64Array
 from agentkit.recall.explain import why_not
 from agentkit.recall.filters import Filter, passing
@@ -43,12 +44,19 @@ def _rank(
     passed = passing(index, Filter.of(query), now_s=now_s, relax_below=policy.tags.relax_below)
     slots = np.flatnonzero(passed.mask)
     terms = query_term_counts(query.text)
-    arms = index.arms(terms, query.vector, k1=policy.lexical.k1, b=policy.lexical.b)
+    arms = measure_arms(
+        index,
+        terms,
+        query.vector,
+        seen=passed.mask,
+        lexical=policy.lexical,
+        neighbours=policy.neighbours,
+    )
     has_vector = arms.has_vector[slots] & (query.vector is not None)
     measured = measure(
-        arms.cosine[slots],
+        arms.context_cosine[slots],
         has_vector,
-        arms.bm25[slots],
+        arms.context_bm25[slots],
         arms.matched[slots],
         known=arms.known,
         term_count=len(terms.terms),
@@ -114,7 +122,8 @@ def _pool(
     """The best by final score, then those of either arm that are not among them."""
     places = {at: place for place, at in enumerate(best, start=1)}
     table = scanned.table
-    for values, among in ((table.cosine, table.has_vector), (table.bm25, table.bm25 > 0.0)):
+    words = table.context_bm25
+    for values, among in ((table.context_cosine, table.has_vector), (words, words > 0.0)):
         for at in _top(index, scanned, values, among=among, limit=arm_limit):
             if at not in places:
                 places[at] = _place(index, scanned, at)
@@ -158,7 +167,6 @@ def _candidate(
             cosine=float(table.cosine[at]),
             bm25=float(table.bm25[at]),
             tag_overlap=float(table.tag_overlap[at]),
-            lent=float(table.lent[at]),
             age_days=float(table.age_days[at]),
             used_count=int(columns.used_count[slot]),
             recalled_count=int(columns.recalled_count[slot]),
@@ -171,6 +179,8 @@ def _candidate(
             tags=index.tags(slot),
             episode_id=index.episode_id(slot),
             has_vector=bool(table.has_vector[at]),
+            context_cosine=float(table.context_cosine[at]) if table.placed[at] else None,
+            context_bm25=float(table.context_bm25[at]) if table.placed[at] else None,
         ),
         factors=factors,
         returned=returned,

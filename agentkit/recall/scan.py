@@ -7,14 +7,14 @@ import numpy as np
 
 from agentkit.policy.decay import DecayPolicy
 from agentkit.policy.recall import RecallPolicy
+from agentkit.recall.arms import Arms
 from agentkit.recall.columns import STATUSES, BoolArray, Float64Array, Int64Array
 from agentkit.recall.decay import ages_days, base_half_lives_days
-from agentkit.recall.index import Arms, ScopeIndex
+from agentkit.recall.index import ScopeIndex
 from agentkit.recall.score import (
     FactorTable,
     FeatureTable,
     factor_table,
-    own_scores,
     tag_weight,
 )
 from agentkit.records import IntentTag, Normalisers
@@ -70,18 +70,17 @@ def scan(
     columns = index.columns
     # Without a query vector no memory has a dense score, whether it is embedded or not.
     has_vector = arms.has_vector[slots] & (normalisers.cosine_high > normalisers.cosine_low)
-    cosine, bm25 = arms.cosine[slots], arms.bm25[slots]
-    dense, lexical = own_scores(cosine, has_vector, bm25, normalisers=normalisers)
-    own = np.zeros(index.slots, dtype=np.float64)
-    own[slots] = dense + lexical
+    context_bm25 = arms.context_bm25[slots]
     uses = columns.used_count if decay.boost_on == "used" else columns.recalled_count
     decay_tags = [tag for tag in index.known_tags if str(tag) in decay.tags]
     table = FeatureTable(
-        cosine=cosine,
+        cosine=arms.cosine[slots],
         has_vector=has_vector,
-        bm25=bm25,
+        bm25=arms.bm25[slots],
+        placed=arms.placed[slots],
+        context_cosine=arms.context_cosine[slots],
+        context_bm25=context_bm25,
         tag_overlap=_overlap(index, intent, policy=policy)[slots],
-        lent=index.episodes.lend(own, policy=policy.neighbours)[slots],
         age_days=ages_days(columns, now_s=now_s, policy=decay)[slots],
         uses=uses[slots],
         base_days=base_half_lives_days(
@@ -102,7 +101,7 @@ def scan(
         factors=factors,
         score=np.round(factors.score, _SCORE_DIGITS),
         created_s=columns.created_s[slots],
-        found=has_vector | (bm25 > 0.0) | (table.tag_overlap > 0.0) | (table.lent > 0.0),
+        found=has_vector | (context_bm25 > 0.0) | (table.tag_overlap > 0.0),
     )
 
 

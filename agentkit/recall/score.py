@@ -27,8 +27,10 @@ class FeatureTable:
         cosine: float64 in [-1, 1].
         has_vector: bool: False where there is no embedding, so no dense score.
         bm25: float64, at least 0.
+        placed: bool: False where a memory stands alone, so that both scores are its own.
+        context_cosine: float64 in [-1, 1]: with the neighbours in its episode.
+        context_bm25: float64, at least 0: with the neighbours in its episode.
         tag_overlap: float64 in [0, 1].
-        lent: float64 in [0, 1].
         age_days: float64, at least 0.
         uses: int64: what lengthens the half-life.
         base_days: float64: half-life before uses, infinite for no decay.
@@ -42,8 +44,10 @@ class FeatureTable:
     cosine: Float64Array
     has_vector: BoolArray
     bm25: Float64Array
+    placed: BoolArray
+    context_cosine: Float64Array
+    context_bm25: Float64Array
     tag_overlap: Float64Array
-    lent: Float64Array
     age_days: Float64Array
     uses: Int64Array
     base_days: Float64Array
@@ -62,7 +66,7 @@ class FactorTable:
         dense: Weighted, normalised cosine.
         lexical: Weighted, normalised BM25.
         tag: Weighted tag overlap.
-        lent: Weighted score of episode neighbours.
+        lent: What episode neighbours add to both; may be below 0.
         decay: Factor in (0, 1].
         trust: Factor in (0, 1].
         confidence: Factor in (0, 1].
@@ -166,7 +170,6 @@ def reweigh(
         w_dense=(share if has_lexical else 1.0) if has_dense else 0.0,
         w_lexical=(1.0 - share if has_dense else 1.0) if has_lexical else 0.0,
         w_tag=_most_by_facet(intent, policy=policy.tags),
-        w_lent=policy.neighbours.weight,
     )
 
 
@@ -178,7 +181,7 @@ def _most_by_facet(intent: Sequence[IntentTag], *, policy: TagPolicy) -> float:
     return max(sums.values(), default=0.0)
 
 
-def own_scores(
+def arm_scores(
     cosine: Float64Array, has_vector: BoolArray, bm25: Float64Array, *, normalisers: Normalisers
 ) -> tuple[Float64Array, Float64Array]:
     """Return the weighted scores of both arms, meaning first.
@@ -208,14 +211,17 @@ def factor_table(
         policy: Exponent of confidence and the weights of demoted and disputed memories.
         decay: The forgetting curve.
     """
-    dense, lexical = own_scores(table.cosine, table.has_vector, table.bm25, normalisers=normalisers)
+    dense, lexical = arm_scores(table.cosine, table.has_vector, table.bm25, normalisers=normalisers)
+    around = arm_scores(
+        table.context_cosine, table.has_vector, table.context_bm25, normalisers=normalisers
+    )
     half_life = half_lives_days(table.base_days, table.uses, policy=decay)
     half_life = np.where(table.permanent, np.inf, half_life)
     return FactorTable(
         dense=dense,
         lexical=lexical,
         tag=normalisers.w_tag * table.tag_overlap,
-        lent=normalisers.w_lent * table.lent,
+        lent=np.where(table.placed, sum(around) - (dense + lexical), 0.0),
         decay=decays(table.age_days, half_life, policy=decay),
         trust=table.trust,
         confidence=table.confidence**policy.confidence_exponent,
@@ -260,8 +266,10 @@ def _table(rows: Sequence[Features], *, decay: DecayPolicy) -> FeatureTable:
         cosine=real([row.cosine for row in rows]),
         has_vector=np.array([row.has_vector for row in rows], dtype=np.bool_),
         bm25=real([row.bm25 for row in rows]),
+        placed=np.array([row.context_bm25 is not None for row in rows], dtype=np.bool_),
+        context_cosine=real([_or(row.context_cosine, row.cosine) for row in rows]),
+        context_bm25=real([_or(row.context_bm25, row.bm25) for row in rows]),
         tag_overlap=real([row.tag_overlap for row in rows]),
-        lent=real([row.lent for row in rows]),
         age_days=real([row.age_days for row in rows]),
         uses=np.array(
             [row.used_count if used else row.recalled_count for row in rows], dtype=np.int64
@@ -273,6 +281,10 @@ def _table(rows: Sequence[Features], *, decay: DecayPolicy) -> FeatureTable:
         demoted=np.array([row.demoted for row in rows], dtype=np.bool_),
         disputed=np.array([row.status == "disputed" for row in rows], dtype=np.bool_),
     )
+
+
+def _or(value: float | None, instead: float) -> float:
+    return instead if value is None else value
 
 
 def _scaled(values: Float64Array, *, low: float, high: float) -> Float64Array:

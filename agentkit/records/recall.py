@@ -62,7 +62,9 @@ class Features:
         cosine: Best cosine over the memory's keys, in [-1, 1]; 0.0 without a vector.
         bm25: Best BM25 over the memory's keys, at least 0.
         tag_overlap: Share of the intent tags that the memory carries, in [0, 1].
-        lent: What neighbours of the same episode lend, in [0, 1], before weighing.
+        context_cosine: The same together with the neighbours in its episode, which is what is
+            weighed; None where it stands alone.
+        context_bm25: The same for the words; None where it stands alone.
         age_days: Days since created, used or verified, whichever is last; at least 0.
         used_count: Confirmed uses.
         recalled_count: Recalls so far.
@@ -80,7 +82,6 @@ class Features:
     cosine: float
     bm25: float
     tag_overlap: float
-    lent: float
     age_days: float
     used_count: int
     recalled_count: int
@@ -93,6 +94,8 @@ class Features:
     tags: tuple[Tag, ...] = ()
     episode_id: str | None = None
     has_vector: bool = True
+    context_cosine: float | None = None
+    context_bm25: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +106,7 @@ class Factors:
         dense: Weighted, normalised cosine.
         lexical: Weighted, normalised BM25.
         tag: Weighted tag overlap.
-        lent: Weighted score lent by episode neighbours.
+        lent: What the neighbours in its episode add to both; below 0 where they speak against it.
         decay: Factor in (0, 1].
         trust: Factor in (0, 1].
         confidence: Factor `confidence ** gamma`, in (0, 1].
@@ -198,7 +201,6 @@ class Normalisers:
         w_dense: Weight of the dense arm for this query.
         w_lexical: Weight of the lexical arm for this query.
         w_tag: Weight of tag overlap.
-        w_lent: Weight of what episode neighbours lend.
     """
 
     signals: QuerySignals = field(default_factory=QuerySignals)
@@ -209,7 +211,6 @@ class Normalisers:
     w_dense: float = 0.0
     w_lexical: float = 0.0
     w_tag: float = 0.0
-    w_lent: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from agentkit.policy import load_policy
 from agentkit.project import Project
 from agentkit.store import open_embedder
+from tests.bench.locomo import write_locomo
 from tests.bench.quality import Bench, write_quality
 from tests.bench.startup import write_startup
 
@@ -34,6 +35,8 @@ def main() -> None:
             policy=load_policy(Project(None).find),
         )
         asyncio.run(write_quality(bench))
+        suite = bench.suite("locomo")
+        asyncio.run(write_locomo(suite, given.data, cache=bench.cache, folder=bench.folder))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agentkit.evaluation.arms import Material
-from agentkit.evaluation.corpora.corpus import CorpusQuery, take
+from agentkit.evaluation.corpora.corpus import CorpusQuery, Half, take
 from agentkit.evaluation.embedding import VectorCache
 from agentkit.evaluation.recall_arm import build_index
 from agentkit.evaluation.suites import RetrievalSuite, load_suite
@@ -30,6 +30,7 @@ from agentkit.policy.recall import (
     TagPolicy,
 )
 from agentkit.recall import AliasTable, Prototypes, RankQuery, ScopeIndex, infer_tags, rank
+from agentkit.recall.arms import measure_arms
 from agentkit.recall.signals import measure
 from agentkit.records import Float32Array, Normalisers, QuerySignals
 from agentkit.store import open_embedder
@@ -45,9 +46,9 @@ SIGNALS = tuple(field.name for field in fields(QuerySignals))
 RIDGE = 2e-4
 STEPS = 3_000
 NEIGHBOURS = tuple(
-    NeighbourPolicy(weight=weight, next=1.0, second=second)
-    for weight in (0.0, 0.6, 0.9, 1.2, 1.5, 2.0)
-    for second in (0.25, 0.5, 0.75)
+    NeighbourPolicy(next=first, second=first * ratio)
+    for first in (0.0, 0.3, 0.4, 0.5, 0.6, 0.8)
+    for ratio in ((0.5, 0.75, 1.0) if first else (0.0,))
 )
 TAGS = tuple(
     TagPolicy(prototype_weight=weight, softness_cosine=softness, least_share=share)
@@ -76,12 +77,19 @@ class Fitting:
     gains: Float64Array
 
 
-async def embed(suite: RetrievalSuite, data: Path, *, cache: VectorCache) -> tuple[Material, ...]:
-    """Read the fit half of a corpus with its vectors."""
-    embedder = open_embedder("local")
+async def embed(
+    suite: RetrievalSuite,
+    data: Path,
+    *,
+    cache: VectorCache,
+    half: Half = "fit",
+    embedder_name: str = "local",
+) -> tuple[Material, ...]:
+    """Read the fit half of a corpus, or more of it, with its vectors."""
+    embedder = open_embedder(embedder_name)
     assert embedder is not None
     materials: list[Material] = []
-    for group in take(suite.corpus.read(data), half="fit").groups:
+    for group in take(suite.corpus.read(data), half=half).groups:
         vectors: list[Float32Array] = []
         for kind, texts in (
             ("document", [document.text for document in group.documents]),
@@ -117,36 +125,41 @@ def fitting(
         for query, vector in zip(material.group.queries, material.query_vectors, strict=True):
             if not query.gold:
                 continue
-            found, dense, words = arms(index, query.text, vector, lexical=lexical)
-            signals.append(astuple(found.signals))
-            scores = np.stack(
-                [
-                    own + neighbours.weight * index.episodes.lend(own, policy=neighbours)
-                    for own in (weight * dense + (1.0 - weight) * words for weight in GRID)
-                ]
+            found, dense, words = arms(
+                index, query.text, vector, lexical=lexical, neighbours=neighbours
             )
+            signals.append(astuple(found.signals))
+            scores = np.stack([weight * dense + (1.0 - weight) * words for weight in GRID])
             gains.append(goodness(index, query, scores, intents=name == "clinc150"))
     return Fitting(name, np.array(signals, dtype=np.float64), np.stack(gains))
 
 
 def arms(
-    index: ScopeIndex, text: str, vector: Float32Array, *, lexical: LexicalPolicy
+    index: ScopeIndex,
+    text: str,
+    vector: Float32Array,
+    *,
+    lexical: LexicalPolicy,
+    neighbours: NeighbourPolicy,
 ) -> tuple[Normalisers, Float64Array, Float64Array]:
     """Return ranges and signals of a query, and its two normalised score lists."""
     terms = query_term_counts(text)
-    raw = index.arms(terms, vector, k1=lexical.k1, b=lexical.b)
+    everything = np.ones(index.slots, dtype=np.bool_)
+    raw = measure_arms(
+        index, terms, vector, seen=everything, lexical=lexical, neighbours=neighbours
+    )
     found = measure(
-        raw.cosine,
+        raw.context_cosine,
         raw.has_vector,
-        raw.bm25,
+        raw.context_bm25,
         raw.matched,
         known=raw.known,
         term_count=len(terms.terms),
         cjk=cjk_share(text),
         least_cosine_span=SPAN,
     )
-    dense = (raw.cosine - found.cosine_low) / (found.cosine_high - found.cosine_low)
-    return found, dense, raw.bm25 / (found.bm25_high or 1.0)
+    dense = (raw.context_cosine - found.cosine_low) / (found.cosine_high - found.cosine_low)
+    return found, dense, raw.context_bm25 / (found.bm25_high or 1.0)
 
 
 def goodness(
@@ -247,7 +260,7 @@ def best_neighbours(materials: Sequence[Material], *, lexical: LexicalPolicy) ->
         for one in NEIGHBOURS
     ]
     for one, value in zip(NEIGHBOURS, found, strict=True):
-        print(f"neighbours weight {one.weight} second {one.second}: {value:.4f}")
+        print(f"neighbours {one.next} {one.second}: {value:.4f}")
     return NEIGHBOURS[int(np.argmax(found))]
 
 

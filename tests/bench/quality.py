@@ -46,6 +46,9 @@ What to know when reading them:
   of LoCoMo (`ages: recorded`, asked at the last of them) and the shipped decay, recall@10 of
   `agentkit` is {dated:.3f} instead of {equal:.3f}: its questions ask about any month alike, while
   decay bets on the recent ones.
+* `locomo-loco.json` holds all questions of LoCoMo, the fusion fitted on every conversation but
+  the one asked about, beside the best fixed weight chosen with the answers in hand
+  (`python -m tests.bench.locomo`).
 * `startup.json` says how long `agentkit --help` takes beside `import typer`.
 * The fingerprint changes with any policy file, also those that recall does not read.
 """

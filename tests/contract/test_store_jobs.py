@@ -248,7 +248,6 @@ def candidate(memory_id: str) -> Candidate:
             cosine=0.5,
             bm25=1.0,
             tag_overlap=0.0,
-            lent=0.0,
             age_days=1.0,
             used_count=0,
             recalled_count=0,

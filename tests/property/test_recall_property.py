@@ -117,7 +117,6 @@ def test_the_answer_is_the_top_of_the_whole_scope_sorted_by_the_final_score(
     assert list(found.memory_ids) == [c.memory_id for c in by_score][:top_k]
     assert [c.rank for c in everything] == list(range(1, len(everything) + 1))
     for candidate in everything:
-        assert 0.0 <= candidate.features.lent <= 1.0
         assert 0.0 < candidate.factors.decay <= 1.0
         assert candidate.score >= 0.0
 

@@ -6,16 +6,29 @@ import numpy as np
 import pytest
 
 from agentkit.errors import InputError
+from agentkit.policy.recall import LexicalPolicy, NeighbourPolicy
 from agentkit.recall import IndexCache, ScopeIndex
-from agentkit.records import KeyEntry, MemoryEntry, ScopeChanges, Tag
+from agentkit.recall.arms import Arms, measure_arms
+from agentkit.records import Float32Array, KeyEntry, MemoryEntry, ScopeChanges, Tag
 from agentkit.text import term_counts
 from tests.recall_scope import BASE, holding, memory, unit
 
 CSV = Tag("tool", "csv")
 
 
+def arms_of(index: ScopeIndex, text: str, vector: Float32Array | None = None) -> Arms:
+    return measure_arms(
+        index,
+        term_counts(text),
+        vector,
+        seen=index.columns.alive,
+        lexical=LexicalPolicy(),
+        neighbours=NeighbourPolicy(),
+    )
+
+
 def bm25(index: ScopeIndex, text: str) -> dict[str, float]:
-    arms = index.arms(term_counts(text), None, k1=1.5, b=0.75)
+    arms = arms_of(index, text)
     alive = index.columns.alive
     return {index.ids[slot]: float(arms.bm25[slot]) for slot in np.flatnonzero(alive).tolist()}
 
@@ -98,7 +111,7 @@ def test_squeezing_keeps_keys_tags_and_episodes_where_they_belong() -> None:
     assert index.tags(slot) == (Tag("n", "99"),)
     assert index.tag_mask(Tag("n", "99")).nonzero()[0].tolist() == [slot]
     assert index.episode_id(slot) == "e99"
-    arms = index.arms(term_counts(""), unit(100, 1), k1=1.5, b=0.75)
+    arms = arms_of(index, "", unit(100, 1))
     assert arms.cosine[slot] == pytest.approx(1.0)
 
 

@@ -265,7 +265,7 @@ def test_an_inferred_tag_that_no_memory_carries_counts_for_nothing() -> None:
     assert [c.score for c in beside.pool] == [c.score for c in alone.pool]
 
 
-def test_neighbours_in_an_episode_lend_each_other_score() -> None:
+def test_memories_of_one_episode_are_found_together_with_their_neighbours() -> None:
     def turn(position: int, cosine: float, *, episode: str = "e1", **changes: Any) -> MemoryEntry:
         return memory(
             f"{episode}-{position}",
@@ -279,10 +279,13 @@ def test_neighbours_in_an_episode_lend_each_other_score() -> None:
     talk = [turn(0, 0.1), turn(1, 0.1), turn(2, 0.9), turn(3, 0.1), turn(9, 0.1)]
     others = [turn(3, 0.1, episode="e2"), turn(1, 0.1, episode="e3", memory_type="semantic")]
     found = ask(holding(*talk, *others), vector=QUERY, top_k=9)
-    lent = {candidate.memory_id: candidate.features.lent for candidate in found.pool}
-    assert lent["e1-3"] == lent["e1-1"] > lent["e1-0"] > 0.0
+    lent = {candidate.memory_id: candidate.factors.lent for candidate in found.pool}
+    assert lent["e1-3"] > 0.0
+    assert lent["e1-0"] > 0.0
     assert lent["e1-9"] == lent["e2-3"] == lent["e3-1"] == 0.0
-    assert max(lent.values()) <= 1.0
+    features = {candidate.memory_id: candidate.features for candidate in found.pool}
+    assert features["e1-0"].context_cosine == pytest.approx((0.1 + 0.5 * 0.1 + 0.5 * 0.9) / 2.0)
+    assert features["e3-1"].context_cosine is None
 
 
 def test_what_the_filter_leaves_out_lends_nothing() -> None:
@@ -298,7 +301,7 @@ def test_what_the_filter_leaves_out_lends_nothing() -> None:
 
     found = ask(holding(turn(0), turn(1, agent_id="other")), vector=QUERY)
     assert found.memory_ids == ("t0",)
-    assert found.pool[0].features.lent == 0.0
+    assert found.pool[0].factors.lent == 0.0
 
 
 def test_the_pool_holds_the_best_of_each_arm_and_says_why_not() -> None:
