@@ -223,8 +223,10 @@ class ConsistencyDoor(RebuildDoor):
     def _prove_blob(self, sealed: levels.Sealed, findings: Findings) -> None:
         try:
             data = self._blobs.get(sealed.uri)
-        except StoreError:
-            findings.add("blob missing", [sealed.episode_id])
+        except StoreError as error:
+            # One that cannot be read now may be there: only what is surely gone is called so.
+            kind = "blob unread" if error.retryable else "blob missing"
+            findings.add(kind, [sealed.episode_id])
             return
         try:
             unpack_trajectory(data, sha256=sealed.sha256)
