@@ -58,7 +58,7 @@ async def test_an_older_export_does_not_bring_a_purged_user_back(tmp_path: Path)
         await kit.export_to(before, scope=None)
         for name in (file, tmp_path / "all.jsonl.gz"):
             report = await kit.restore_from(name)
-            assert "memory" not in report.added
+            assert report.added == {}
             assert report.purged["memory"] == exported.counts["memory"]
             assert report.purged["episode"] == exported.counts["episode"]
             assert report.purged["retrieval"] == exported.counts["retrieval"]

@@ -119,6 +119,8 @@ class Restoring:
         for page in sieve.pages(self._reader.entries()):
             held = _held(session, page)
             new = purged.sift(session.connection(), self._new(page, held, restored))
+            if page[0].record.kind.name == "scope":
+                new = [record for record in new if self._has_scope(record, restored)]
             restored.added[page[0].record.kind.name] += len(new)
             if page[0].record.kind.name == "episode":
                 found = self._addresses(page, addresses)
@@ -126,9 +128,9 @@ class Restoring:
                 moved = [key for key in held if held[key].values["trajectory_uri"] != found[key]]
                 writer.write_addresses([_addressed(held[key], found[key]) for key in moved])
             if page[0].record.kind.name == "scope":
-                for line in page:
-                    if self._has_scope(line.record, held, restored):
-                        writer.write_scope(line.record, held=held.get(line.record.key))
+                known = [line.record for line in page if line.record.key in held]
+                for record in (*new, *known):
+                    writer.write_scope(record, held=held.get(record.key))
             else:
                 restored.users |= {record.user_id for record in new}
                 writer.write(new)
@@ -153,11 +155,10 @@ class Restoring:
                 address = _store_trajectory(self._blobs, line.record, held=known)
             addresses.write(address + "\n")
 
-    def _has_scope(self, record: Record, held: Mapping[Key, Record], restored: Restored) -> bool:
-        """Whether there is anything of a user here; else not even the name comes back."""
+    def _has_scope(self, record: Record, restored: Restored) -> bool:
+        """Whether anything of a user came along; where all was purged, no name comes back."""
         user_id = record.user_id
-        gone = user_id in self._purged_users and user_id not in restored.users
-        return record.key in held or not gone
+        return user_id not in self._purged_users or user_id in restored.users
 
     def _check(self, session: Session) -> None:
         sieve, conflicts, file = Sieve(self._selection), Conflicts(), self._reader.file
