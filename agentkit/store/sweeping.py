@@ -76,7 +76,7 @@ class SweepLock:
                 await offload(turn.close)
             else:
                 # Its caller gave up: the thread that still waits lets go of what it gets.
-                entered.add_done_callback(lambda _done: turn.close())
+                entered.add_done_callback(lambda done: _let_go(turn, done))
 
     @contextmanager
     def _held(self, *, shared: bool, patience_s: float | None, what: str) -> Generator[None]:
@@ -107,6 +107,13 @@ class SweepLock:
                 yield
             finally:
                 connection.exec_driver_sql(f"SELECT pg_advisory_unlock{suffix}({_LOCK_KEY})")
+
+
+def _let_go(turn: ExitStack, entered: "asyncio.Future[None]") -> None:
+    turn.close()
+    if not entered.cancelled():
+        # That it had to wait in vain is told to nobody any more.
+        entered.exception()
 
 
 @contextmanager
