@@ -165,7 +165,7 @@ class VectorIndex(Protocol):
 
 
 class BlobStore(Protocol):
-    """Immutable objects by name. Implementations: local folder, in-memory (testing).
+    """Immutable objects by name. Implementations: local folder, S3, in-memory (testing).
 
     Calls block; the store makes them on a worker thread.
     """

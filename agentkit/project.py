@@ -34,6 +34,10 @@ database_url: null
 # Folder of everything that is written: database, index, recorded runs.
 state_dir: .agentkit
 
+# null: a folder in the state folder. s3://<bucket>/<prefix>?endpoint=https://<host>&region=<name>
+# (pip install 'agentkit-hindsight[s3]'); its keys belong in AWS_ACCESS_KEY_ID and its kin.
+blobs_url: null
+
 # chroma, qdrant (pip install 'agentkit-hindsight[qdrant]'), or none to score from the database
 # alone.
 index: chroma

@@ -27,6 +27,8 @@ class Settings(BaseModel):
         database_url: `sqlite:///<path>` or `postgresql://<user>@<host>/<database>`, or None for
             an SQLite file in the state folder.
         state_dir: Folder of everything that is written; a relative one is in the project.
+        blobs_url: `s3://<bucket>/<prefix>` for trajectories in a bucket (an extra), or None for a
+            folder in the state folder. Credentials come from the environment's AWS names.
         index: `chroma`, `qdrant` (an extra), or `none` to score from SQL alone.
         index_url: Server of the index, `http://HOST:PORT/NAME` where NAME is this project's own
             there, or None for an embedded index in the state folder.
@@ -40,6 +42,7 @@ class Settings(BaseModel):
     embedder: str = "local"
     database_url: str | None = None
     state_dir: str = ".agentkit"
+    blobs_url: str | None = None
     index: Literal["chroma", "qdrant", "none"] = "chroma"
     index_url: str | None = None
     worker: Literal["inline", "external"] = "inline"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic_ai import models
 
-pytest_plugins = ["tests.databases"]
+pytest_plugins = ["tests.buckets", "tests.databases"]
 
 models.ALLOW_MODEL_REQUESTS = False
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agentkit.store import RestoreReport
 
 # Books of the store that a person did not write.
-UNTOLD = frozenset({"scope", "policy_version"})
+UNTOLD = frozenset({"scope", "policy_version", "purge_mark"})
 
 
 def export(
@@ -81,13 +81,18 @@ def restore(
         str | None,
         typer.Option("--as", metavar="NAME", help="The name that this user gets here."),
     ] = None,
+    with_purged: Annotated[
+        bool,
+        typer.Option("--with-purged", help="Bring back even what was purged here since."),
+    ] = False,
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Put back what an export holds.
 
     All of it or nothing. Nothing is reflected on again, and restoring a file twice adds nothing.
-    What is here in another state is refused.
+    What is here in another state is refused. What was purged here since the file was written stays
+    gone, and is counted.
     """
     import asyncio
 
@@ -100,7 +105,9 @@ def restore(
 
     async def run(kit: Kit) -> None:
         with progress_bar("restoring", shown=not as_json) as advance:
-            report = await kit.restore_from(file, scope=scope, as_scope=as_scope, progress=advance)
+            report = await kit.restore_from(
+                file, scope=scope, as_scope=as_scope, with_purged=with_purged, progress=advance
+            )
         # Embedding anew may take long, and is done by whoever works here next.
         settled = None if report.embedder_note else await kit.settle()
         if as_json:
@@ -109,6 +116,8 @@ def restore(
                     "file": str(report.file),
                     "added": dict(report.added),
                     "known": dict(report.known),
+                    "purged": dict(report.purged),
+                    "kept": report.kept,
                     "indexed": 0 if settled is None else settled.indexed,
                     "note": report.embedder_note,
                 }
@@ -157,5 +166,9 @@ def _tell(report: "RestoreReport") -> None:
     typer.echo(f"restored {_told(report.added)}")
     if any(name not in UNTOLD for name in report.known):
         typer.echo(f"here already: {_told(report.known)}")
+    if report.purged:
+        typer.echo(f"purged here since, left out: {_told(report.purged)} (see --with-purged)")
+    if report.kept:
+        typer.echo(f"changed here by a purge, left as they are: {report.kept} records")
     if report.embedder_note:
         typer.echo(f"note: {report.embedder_note}", err=True)

@@ -13,7 +13,7 @@ from agentkit.ports import Clock, Embedder
 from agentkit.project import Project, find_root
 from agentkit.recall import AliasTable
 from agentkit.settings import Settings, load_settings
-from agentkit.store import FolderBlobs, Store, index_slot, open_embedder
+from agentkit.store import Store, index_slot, open_blobs, open_embedder
 from agentkit.templates import Templates
 
 DATABASE_FILE = "agentkit.db"
@@ -79,7 +79,7 @@ def _store(settings: Settings, state: Path, *, embedder: Embedder | None, clock:
     url = settings.database_url or f"sqlite:///{(state / DATABASE_FILE).resolve()}"
     return Store.open(
         database_url=url,
-        blobs=FolderBlobs(state / BLOBS_FOLDER),
+        blobs=open_blobs(settings.blobs_url, folder=state / BLOBS_FOLDER),
         index_path=None,
         slot=index_slot(settings.index, state=state, url=settings.index_url),
         embedder=embedder,

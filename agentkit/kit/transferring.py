@@ -39,6 +39,7 @@ class Transferring(Running):
         *,
         scope: Scope | None = None,
         as_scope: Scope | None = None,
+        with_purged: bool = False,
         progress: Progress | None = None,
     ) -> RestoreReport:
         """Put everything that an export holds back as it was, or nothing.
@@ -51,6 +52,8 @@ class Transferring(Running):
             file: The export.
             scope: The user whose part alone is wanted, without an agent; None for all.
             as_scope: The user that this part becomes here, or None to keep the name.
+            with_purged: Whether what a purge erased here since the file was written comes back too;
+                else it stays gone.
             progress: Told, on a worker thread, how much is done and how much there is.
 
         Raises:
@@ -61,7 +64,11 @@ class Transferring(Running):
             StoreError: If the database or the disk refuses; no row was written then.
         """
         report = await self._parts.store.restore_from(
-            Path(file), scope=scope, as_scope=as_scope, progress=progress
+            Path(file),
+            scope=scope,
+            as_scope=as_scope,
+            with_purged=with_purged,
+            progress=progress,
         )
         # Recall would guess other tags in a project that never embedded the taxonomy's examples.
         await self._recaller.intent.prepare()

@@ -7,6 +7,7 @@ from agentkit.store.embedders import open_embedder
 from agentkit.store.ids import new_id
 from agentkit.store.offload import GATE, offload
 from agentkit.store.ownership import IndexSlot, index_slot, unused_index_folders
+from agentkit.store.places import open_blobs
 from agentkit.store.processes import ProcessMark, this_process
 from agentkit.store.purges import PurgeReport, PurgeTarget
 from agentkit.store.store import Store
@@ -54,6 +55,7 @@ __all__ = [
     "index_slot",
     "new_id",
     "offload",
+    "open_blobs",
     "open_embedder",
     "this_process",
     "unused_index_folders",

@@ -20,6 +20,7 @@ DisagreementKind = Literal[
     "outbox waiting",
     "blob missing",
     "blob damaged",
+    "blob unread",
     "blob orphaned",
     "blob unknown",
 ]
@@ -38,11 +39,12 @@ _FIXES: dict[DisagreementKind, str] = {
     "outbox waiting": "--mend does them",
     "blob missing": "restore the trajectories from a backup",
     "blob damaged": "restore the trajectories from a backup",
+    "blob unread": "prove again; if it stays, see what the storage of the trajectories says",
     "blob orphaned": "--mend removes them: no episode points there",
     "blob unknown": "no sealing wrote them: delete them by hand if nobody needs them",
 }
 _BEYOND_MENDING: frozenset[DisagreementKind] = frozenset(
-    {"index unproven", "blob missing", "blob damaged", "blob unknown"}
+    {"index unproven", "blob missing", "blob damaged", "blob unread", "blob unknown"}
 )
 
 

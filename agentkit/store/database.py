@@ -17,6 +17,7 @@ from agentkit.errors import InputError, StoreError
 from agentkit.store.engine import BUSY_TIMEOUT_S, reader, row_writer, writer
 from agentkit.store.offload import offload
 from agentkit.store.postgres import UNCERTAIN, is_conflict, is_outage, is_unique_violation, words
+from agentkit.store.sweeping import SweepLock
 
 Result = TypeVar("Result")
 
@@ -38,6 +39,12 @@ class Database:
         self._row_writer = row_writer(engine)
         # Waiting for another connection's write is unfair; threads of one process queue here.
         self._write_lock = threading.Lock()
+        self._sweep_lock = SweepLock(engine)
+
+    @property
+    def sweep_lock(self) -> SweepLock:
+        """Keeps restores apart from whoever deletes trajectories that no row points at."""
+        return self._sweep_lock
 
     async def read(self, work: Callable[[Session], Result]) -> Result:
         """Return what `work` reads, from one snapshot.

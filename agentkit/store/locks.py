@@ -26,11 +26,12 @@ class FileLock:
         """Whether this object holds the lock."""
         return self._descriptor is not None
 
-    def acquire(self, *, wait: bool) -> bool:
+    def acquire(self, *, wait: bool, shared: bool = False) -> bool:
         """Take the lock and write our process id into the file.
 
         Args:
             wait: Whether to block until it is free.
+            shared: Whether others may hold it too, if they share it as well.
 
         Returns:
             False when another process, or another object of this one, holds it.
@@ -40,7 +41,8 @@ class FileLock:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+            fcntl.flock(descriptor, kind if wait else kind | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
             return False

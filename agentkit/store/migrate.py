@@ -1,6 +1,7 @@
 """Bringing a database to the schema of this release, or refusing it untouched."""
 
 import sqlite3
+import sys
 from collections.abc import Generator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -86,7 +87,8 @@ def alembic_config(connection: Connection, *, plan: SchemaPlan) -> Any:
     """Return an Alembic `Config` that uses an open connection and the plan's files."""
     from alembic.config import Config
 
-    config = Config()
+    # By default it keeps the output stream of the moment in which it was imported.
+    config = Config(stdout=sys.stdout)
     config.set_main_option("script_location", str(plan.location).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection

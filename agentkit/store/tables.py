@@ -286,6 +286,12 @@ class ScopeRevisionRow(Row, table=True):
     purged_revision: int = Field(default=0, sa_type=BigInteger)
 
 
+class PurgeMarkRow(Row, table=True):
+    """Something that was erased for good, by the hash of its id: nobody's, and without a word."""
+
+    mark: str = Field(primary_key=True, max_length=HASH_CHARS)
+
+
 class PinnedEmbedderRow(Row, table=True):
     """The embedder whose vectors this store holds; one row."""
 

@@ -6,13 +6,20 @@ import pytest
 
 from agentkit.errors import StoreError
 from agentkit.ports import BlobStore
-from agentkit.store import FolderBlobs
+from agentkit.store import FolderBlobs, open_blobs
 from agentkit.testing import MemoryBlobs
+from tests.buckets import Bucket
 
 
-@pytest.fixture(params=["folder", "memory"])
+@pytest.fixture(params=["folder", "memory", "s3"])
 def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> BlobStore:
-    return FolderBlobs(tmp_path / "blobs") if request.param == "folder" else MemoryBlobs()
+    if request.param == "memory":
+        return MemoryBlobs()
+    url = None
+    if request.param == "s3":
+        bucket: Bucket = request.getfixturevalue("bucket")
+        url = f"{bucket.url}/deep/blobs"
+    return open_blobs(url, folder=tmp_path / "blobs")
 
 
 def test_an_object_comes_back_as_it_was_written(blobs: BlobStore) -> None:
@@ -39,6 +46,27 @@ def test_a_missing_object_is_said_to_be_missing(blobs: BlobStore) -> None:
     with pytest.raises(StoreError, match="missing"):
         blobs.get(uri)
     assert blobs.uris() == set()
+
+
+def test_every_object_is_listed_however_many_there_are(blobs: BlobStore) -> None:
+    assert blobs.uris() == set()
+    wanted = {blobs.put(f"t/{n % 7}/{n}", b"1") for n in range(40)}
+    assert blobs.uris() == wanted
+
+
+@pytest.mark.parametrize("kind", ["folder", "s3"])
+def test_a_prefix_is_kept_apart_from_one_that_begins_like_it(
+    request: pytest.FixtureRequest, tmp_path: Path, kind: str
+) -> None:
+    url = request.getfixturevalue("bucket").url if kind == "s3" else None
+    names = ("acme", "acme-corp", "Acme", "acme/eu", "ácme", "")
+    stores = [open_blobs(url, folder=tmp_path, prefix=name) for name in names]
+    uri = stores[1].put("a", b"1")
+    assert [store.uris() for store in stores[:5]] == [set(), {uri}, set(), set(), set()]
+    with pytest.raises(StoreError, match="missing"):
+        stores[0].get(uri)
+    stores[0].delete(uri)
+    assert stores[1].get(uri) == b"1"
 
 
 @pytest.mark.parametrize(

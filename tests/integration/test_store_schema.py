@@ -21,15 +21,16 @@ from agentkit.testing import FixedClock, new_memory
 ALICE = Scope("alice")
 NOW = datetime(2026, 11, 30, 9, 30, tzinfo=UTC)
 
-NEXT_REVISION = """
+HEAD, NEXT = REVISIONS[-1], f"{len(REVISIONS) + 1:04}"
+NEXT_REVISION = f"""
 import sqlalchemy as sa
 from alembic import op
 
-revision, down_revision, branch_labels, depends_on = "0002", "0001", None, None
+revision, down_revision, branch_labels, depends_on = "{NEXT}", "{HEAD}", None, None
 
 
 def upgrade() -> None:
-    columns = {column["name"] for column in sa.inspect(op.get_bind()).get_columns("memory")}
+    columns = {{column["name"] for column in sa.inspect(op.get_bind()).get_columns("memory")}}
     if "mood" not in columns:
         op.add_column("memory", sa.Column("mood", sa.String(32)))
     op.create_index("ix_memory_mood", "memory", ["mood"], if_not_exists=True)
@@ -62,8 +63,8 @@ def next_plan(tmp_path: Path) -> SchemaPlan:
     """The plan of a release that adds a column and an index."""
     location = tmp_path / "migrations"
     shutil.copytree(LOCATION, location)
-    (location / "versions" / "0002_mood.py").write_text(NEXT_REVISION, encoding="utf-8")
-    return SchemaPlan(location, (*REVISIONS, "0002"))
+    (location / "versions" / f"{NEXT}_mood.py").write_text(NEXT_REVISION, encoding="utf-8")
+    return SchemaPlan(location, (*REVISIONS, NEXT))
 
 
 def upgraded(file: Path, plan: SchemaPlan) -> None:
@@ -109,7 +110,7 @@ async def test_an_older_file_is_upgraded_once_with_a_backup_beside_it(
     upgraded(file, next_plan)
     assert count(file) == 5
     (backup,) = backups(file)
-    assert "0001" in backup.name
+    assert HEAD in backup.name
     assert count(backup) == 5
     with closing(sqlite3.connect(file)) as connection:
         assert connection.execute("SELECT mood FROM memory").fetchone() == (None,)
@@ -141,7 +142,7 @@ async def test_a_newer_file_is_refused_and_left_as_it_is(file: Path, next_plan: 
     await filled(file)
     upgraded(file, next_plan)
     before = file.read_bytes()
-    with pytest.raises(SchemaError, match=r"schema 0002, this release knows up to 0001"):
+    with pytest.raises(SchemaError, match=f"schema {NEXT}, this release knows up to {HEAD}"):
         opened(file)
     assert file.read_bytes() == before
     assert len(backups(file)) == 1
@@ -152,7 +153,7 @@ async def test_an_upgrade_that_fails_leaves_the_old_schema(
 ) -> None:
     await filled(file)
     broken = NEXT_REVISION + '    op.add_column("nowhere", sa.Column("x", sa.Integer))\n'
-    (next_plan.location / "versions" / "0002_mood.py").write_text(broken, encoding="utf-8")
+    (next_plan.location / "versions" / f"{NEXT}_mood.py").write_text(broken, encoding="utf-8")
     with pytest.raises(StoreError, match="a copy from before is"):
         upgraded(file, next_plan)
     store = opened(file)

@@ -106,3 +106,21 @@ def test_a_damaged_file_is_refused_with_its_line(
     assert "x.jsonl:" in told["message"]
     shell(other, "restore", str(tmp_path / "nowhere"), code=EXIT_FAILED)
     assert "cannot be read" in shell.err
+
+
+def test_what_was_purged_comes_back_only_where_that_is_asked_for(
+    project: Path, tmp_path: Path, shell: Shell
+) -> None:
+    kept = shell.json(project, "remember", "Invoices are on floor three", "--user", "u1")
+    shell(project, "remember", "The door code is blue-falcon", "--user", "u1")
+    file = str(tmp_path / "old.jsonl")
+    shell(project, "export", "--all", "-o", file)
+    shell(project, "purge", "--memory", kept["memory_id"], "--user", "u1", "--yes")
+    said = shell(project, "restore", file).splitlines()
+    assert said[0] == "restored nothing"
+    assert "purged here since, left out: 1 memory (see --with-purged)" in said
+    assert shell.json(project, "restore", file)["purged"] == {"memory": 1}
+    assert len(shell.json(project, "memories", "list", "--user", "u1")["memories"]) == 1
+    assert "restored 1 memory" in shell(project, "restore", file, "--with-purged")
+    assert len(shell.json(project, "memories", "list", "--user", "u1")["memories"]) == 2
+    assert shell.json(project, "restore", file)["purged"] == {}

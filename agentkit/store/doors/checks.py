@@ -19,6 +19,7 @@ RETIRED = (
     "emptied by a purge; this process writes it no more, for its memory may still hold what was "
     "purged: recall scores exactly from SQL, and the next process rebuilds the index"
 )
+BLOBS = "see blobs_url and the AWS_ names in the environment"
 _SHOWN_NAMES = 3
 
 
@@ -118,12 +119,16 @@ class CheckDoor(Room):
             return dict(rows.all())
 
         wanted = self._database.read_now(episodes)
-        lost = sorted(wanted[uri] for uri in wanted.keys() - self._blobs.uris())
+        try:
+            held = self._blobs.uris()
+        except StoreError as error:
+            return Check(name="blobs", ok=False, detail=str(error), fix=BLOBS)
+        lost = sorted(wanted[uri] for uri in wanted.keys() - held)
         names = ", ".join(lost[:_SHOWN_NAMES])
         return Check(
             name="blobs",
             ok=not lost,
             detail=f"{len(lost)} of {len(wanted)} trajectories are missing"
             + (f": {names}" if lost else ""),
-            fix="restore the blobs folder from a backup" if lost else "",
+            fix="restore the trajectories from a backup" if lost else "",
         )

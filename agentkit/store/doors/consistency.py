@@ -87,11 +87,16 @@ class ConsistencyDoor(RebuildDoor):
             progress: Told the progress of a rebuild that has to be gone on with.
 
         Raises:
-            StoreError: If database, index or blobs cannot be written.
+            StoreError: If database, index or blobs cannot be written, or trajectories would have
+                to be deleted while a restore is going on.
             EmbedderError: If the embedder is another than the pinned one.
         """
         pinned = await self._database.read(get_pinned)
         wrong = {item.kind: item for item in found.disagreements}
+        if "blob orphaned" in wrong:
+            # First, for during a restore it is refused, and then nothing is half mended.
+            uris = wrong["blob orphaned"].subjects
+            await offload(lambda: self._remove_orphans(uris))
         await self._queue_wrong(_fingerprint(pinned), wrong.values())
         strangers = wrong.get("index has foreign key")
         if pinned is not None and strangers is not None:
@@ -100,9 +105,6 @@ class ConsistencyDoor(RebuildDoor):
             await self.reindex(progress=progress)
         if {"outbox waiting", "index has foreign key", *_QUEUED} & wrong.keys():
             await self.settle()
-        if "blob orphaned" in wrong:
-            uris = wrong["blob orphaned"].subjects
-            await offload(lambda: self._remove_orphans(uris))
 
     def _index_to_prove(
         self, pinned: EmbedderIdentity | None, findings: Findings
@@ -223,8 +225,10 @@ class ConsistencyDoor(RebuildDoor):
     def _prove_blob(self, sealed: levels.Sealed, findings: Findings) -> None:
         try:
             data = self._blobs.get(sealed.uri)
-        except StoreError:
-            findings.add("blob missing", [sealed.episode_id])
+        except StoreError as error:
+            # One that cannot be read now may be there: only what is surely gone is called so.
+            kind = "blob unread" if error.retryable else "blob missing"
+            findings.add(kind, [sealed.episode_id])
             return
         try:
             unpack_trajectory(data, sha256=sealed.sha256)
@@ -237,8 +241,9 @@ class ConsistencyDoor(RebuildDoor):
         return sorted(uri for uri in set(uris) - used if (_made_at(uri) or eldest) <= eldest)
 
     def _remove_orphans(self, uris: Collection[str]) -> None:
-        for uri in self._orphans(uris):
-            self._blobs.delete(uri)
+        with self._database.sweep_lock.sweeping(what="mending", patience_s=0):
+            for uri in self._orphans(uris):
+                self._blobs.delete(uri)
 
 
 class _Counted:

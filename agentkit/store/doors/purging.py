@@ -18,6 +18,7 @@ from agentkit.errors import InputError, StoreError
 from agentkit.records import Scope, Trajectory
 from agentkit.store.blobs import user_folder
 from agentkit.store.doors.upkeep import UpkeepDoor
+from agentkit.store.engine import BUSY_TIMEOUT_S
 from agentkit.store.erasing import Eraser
 from agentkit.store.offload import offload
 from agentkit.store.purges import PurgeReport, PurgeTarget
@@ -130,12 +131,14 @@ class PurgeDoor(UpkeepDoor):
         if rehearse:
             return PurgeReport(target=target, erased=counts)
         cleaned = 0
-        if not target.everything:
-            eraser = Eraser(texts=contents, ids=target.memory_ids)
-            cleaned = await offload(lambda: self._clean_blobs(scope, others, eraser))
-        await offload(lambda: [self._blobs.delete(blob.uri) for blob in doomed])
-        report = await self._database.write(lambda session: self._erase(session, scope, find))
-        await offload(lambda: self._sweep_blobs(scope, report.target))
+        # A restore that is going on has stored trajectories that no row names yet.
+        async with self._database.sweep_lock.aside(what="purging", patience_s=BUSY_TIMEOUT_S):
+            if not target.everything:
+                eraser = Eraser(texts=contents, ids=target.memory_ids)
+                cleaned = await offload(lambda: self._clean_blobs(scope, others, eraser))
+            await offload(lambda: [self._blobs.delete(blob.uri) for blob in doomed])
+            report = await self._database.write(lambda session: self._erase(session, scope, find))
+            await offload(lambda: self._sweep_blobs(scope, report.target))
         rewritten = Counter(report.rewritten) + Counter(trajectories=cleaned)
         erased = {**report.erased, **{kind: counts[kind] for kind in counts.keys() & _FILES}}
         left = await offload(self._finish_files)

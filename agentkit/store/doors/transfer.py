@@ -68,6 +68,7 @@ class TransferDoor(Room):
         *,
         scope: Scope | None = None,
         as_scope: Scope | None = None,
+        with_purged: bool = False,
         progress: Progress | None = None,
         formats: FormatPlan | None = None,
     ) -> RestoreReport:
@@ -81,6 +82,8 @@ class TransferDoor(Room):
             file: The export.
             scope: The user whose part alone is wanted, without an agent; None for all.
             as_scope: The user that this part becomes here, or None to keep the name.
+            with_purged: Whether what a purge erased here since the file was written comes back too;
+                else it stays gone.
             progress: Told, on a worker thread, how much is done and how much there is.
             formats: Formats that can be read, or None for those of this release.
 
@@ -101,24 +104,23 @@ class TransferDoor(Room):
         )
 
         def work(told: Progress) -> RestoreReport:
-            return self._restore(file, selection, plan=formats or FormatPlan(), progress=told)
+            reader = ArchiveReader(file, plan=formats or FormatPlan())
+            restoring = Restoring(
+                reader,
+                selection=selection,
+                database=self._database,
+                blobs=self._blobs,
+                progress=told,
+                with_purged=with_purged,
+            )
+            return self._restore(reader, restoring)
 
         return await _stoppable(work, progress)
 
-    def _restore(
-        self, file: Path, selection: Selection, *, plan: FormatPlan, progress: Progress
-    ) -> RestoreReport:
-        reader = ArchiveReader(file, plan=plan)
+    def _restore(self, reader: ArchiveReader, restoring: Restoring) -> RestoreReport:
         embedder = reader.header.embedder
-        restoring = Restoring(
-            reader,
-            selection=selection,
-            database=self._database,
-            blobs=self._blobs,
-            progress=progress,
-        )
-        restoring.check()
-        with address_notes() as addresses:
+        with self._database.sweep_lock.storing(), address_notes() as addresses:
+            restoring.check()
             restoring.store_trajectories(addresses)
             addresses.seek(0)
 
@@ -128,7 +130,12 @@ class TransferDoor(Room):
 
             restored, note = self._database.write_now(rows)
         return RestoreReport(
-            file=file, added=+restored.added, known=+restored.known, embedder_note=note
+            file=reader.file,
+            added=+restored.added,
+            known=+restored.known,
+            purged=+restored.purged,
+            kept=restored.kept,
+            embedder_note=note,
         )
 
     def _take_pin(self, session: Session, embedder: EmbedderIdentity | None) -> str:

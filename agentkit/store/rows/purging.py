@@ -13,6 +13,7 @@ from agentkit.store.identity import identity_of
 from agentkit.store.purges import PurgeTarget
 from agentkit.store.rows.change import NOBODY, Change
 from agentkit.store.rows.episodes import find_episode
+from agentkit.store.rows.marks import marks_of, set_marks
 from agentkit.store.rows.memories import find_row
 from agentkit.store.rows.pinned import get_pinned
 from agentkit.store.rows.scoping import chunks
@@ -170,6 +171,8 @@ def count(session: Session, scope: Scope, target: PurgeTarget) -> dict[str, int]
 def erase(change: Change, scope: Scope, target: PurgeTarget) -> None:
     """Delete the rows of a target, and leave word of the keys that the index must lose.
 
+    What was erased is marked, so that an export of before does not bring it back.
+
     Args:
         change: The transaction.
         scope: Whose.
@@ -181,8 +184,11 @@ def erase(change: Change, scope: Scope, target: PurgeTarget) -> None:
         for condition in _of_memories(MemoryKeyRow, scope, target):
             keys = select(col(MemoryKeyRow.memory_id), col(MemoryKeyRow.ordinal)).where(condition)
             lost += session.connection().execute(keys).all()
+    erased: list[str] = []
     for erasure in _erasures(scope, target):
+        erased += marks_of(session.connection(), erasure.table, erasure.condition)
         session.connection().execute(delete(erasure.table).where(erasure.condition))
+    set_marks(session.connection(), erased)
     if lost:
         # Without the user's name: the index goes by the key's id alone.
         values = [{"user_id": NOBODY, "memory_id": row[0], "ordinal": row[1]} for row in lost]

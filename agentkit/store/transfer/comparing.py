@@ -6,15 +6,57 @@ as it is; anything else is a conflict. What can be derived from the rest is not 
 vectors, the address of a trajectory (its hash is).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
 
+from agentkit.errors import ArchiveError
 from agentkit.store.transfer.codec import unpacked
 from agentkit.store.transfer.kinds import Record, RecordName, Values
+from agentkit.store.transfer.selecting import Named
 
 # Counts that move without an event.
 _COUNTED = frozenset({"revision", "recalled_count", "last_recalled_at", "demoted"})
 # The state of a job; the rest of it never changes.
 _WORKED = frozenset({"state", "attempts", "run_after", "lease_until", "last_error"})
+
+
+class Conflicts:
+    """Records that are here in another state than in a file, by whose they are."""
+
+    def __init__(self) -> None:
+        """Hold nothing yet."""
+        self._of_user: dict[str | None, Named] = {}
+
+    def add(self, name: str, *, here: Record, given: Record) -> None:
+        """Note one; where another user has the record, it is nobody's.
+
+        Args:
+            name: What it is and what differs.
+            here: As the store has it.
+            given: As the file has it.
+        """
+        user_id = here.user_id if here.user_id == given.user_id else None
+        self._of_user.setdefault(user_id, Named()).add(name)
+
+    def refuse(self, file: Path, *, besides: Collection[str]) -> None:
+        """Refuse the file if there are any.
+
+        Args:
+            file: The export, for the message.
+            besides: Users of whom something was purged since the file was written: that takes
+                words out of what it leaves, so theirs stay as they are here.
+
+        Raises:
+            ArchiveError: Naming the first few.
+        """
+        told = [named for user_id, named in self._of_user.items() if user_id not in besides]
+        if told:
+            raise ArchiveError(
+                f"{sum(named.count for named in told)} of its records are here in another state "
+                f"({'; '.join(map(str, told))}); nothing was written: restore it into an empty "
+                "project",
+                file=file,
+            )
 
 
 def difference(held: Record, given: Record) -> str:
@@ -104,6 +146,12 @@ def _policy_version(held: Record, given: Record) -> str:
     return _other_field(held, given, besides=frozenset({"first_used_at"}))
 
 
+def _purge_mark(held: Record, given: Record) -> str:
+    """A mark is nothing but its key."""
+    del held, given
+    return ""
+
+
 def _scope(held: Record, given: Record) -> str:
     """A revision is a count of changes here: two of them never contradict each other."""
     del held, given
@@ -118,5 +166,6 @@ _COMPARED: Mapping[RecordName, Callable[[Record, Record], str]] = {
     "link": _link,
     "job": _job,
     "retrieval": _retrieval,
+    "purge_mark": _purge_mark,
     "scope": _scope,
 }

@@ -21,6 +21,7 @@ from agentkit.store.tables import (
     MemoryRow,
     MemoryTagRow,
     PolicyVersionRow,
+    PurgeMarkRow,
     RetrievalRow,
     Row,
     ScopeRevisionRow,
@@ -29,7 +30,15 @@ from agentkit.store.tables import (
 )
 
 RecordName = Literal[
-    "policy_version", "session", "episode", "memory", "link", "job", "retrieval", "scope"
+    "policy_version",
+    "session",
+    "episode",
+    "memory",
+    "link",
+    "job",
+    "retrieval",
+    "purge_mark",
+    "scope",
 ]
 # Columns of one row, by name; the names are those of its table.
 Values = dict[str, object]
@@ -181,6 +190,7 @@ KINDS: tuple[Kind, ...] = (
         left_out=frozenset({"packed"}),
         extra=frozenset({"recall"}),
     ),
+    Kind(name="purge_mark", table=PurgeMarkRow, key=("mark",)),
     Kind(name="scope", table=ScopeRevisionRow, key=("user_id",)),
 )
 KIND_BY_NAME: Mapping[str, Kind] = {kind.name: kind for kind in KINDS}

@@ -1,7 +1,7 @@
 """What moving a store came to."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 # Told how many records are done and how many there are; called on a worker thread.
@@ -36,6 +36,9 @@ class RestoreReport:
         file: The export.
         added: Records of each kind that were not here before.
         known: Records of each kind that were here already, the same or further on.
+        purged: Records of each kind that were left out, for a purge erased them here since.
+        kept: Records that are here in another state and stay so, for the file is from before a
+            purge of their user, which takes words out of what it leaves.
         embedder_note: What becomes of the vectors where this store is not pinned to the embedder
             that made them, or "".
     """
@@ -43,4 +46,6 @@ class RestoreReport:
     file: Path
     added: Mapping[str, int]
     known: Mapping[str, int]
+    purged: Mapping[str, int] = field(default_factory=dict[str, int])
+    kept: int = 0
     embedder_note: str = ""

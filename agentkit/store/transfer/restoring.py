@@ -19,22 +19,31 @@ from agentkit.store.blobs import user_folder
 from agentkit.store.database import Database
 from agentkit.store.trajectories import pack_content, unpack_content
 from agentkit.store.transfer.archive import ArchiveReader
-from agentkit.store.transfer.comparing import difference
+from agentkit.store.transfer.comparing import Conflicts, difference
 from agentkit.store.transfer.kinds import Key, Record
+from agentkit.store.transfer.purged import PurgedSince
 from agentkit.store.transfer.reports import Progress
-from agentkit.store.transfer.selecting import Line, Named, Selection, Sieve
+from agentkit.store.transfer.selecting import Line, Selection, Sieve
 from agentkit.store.transfer.tables_read import load_records
 from agentkit.store.transfer.tables_write import RecordWriter
 
+# In place of the address of a trajectory that is left out.
+_NOWHERE = "-"
 _NOT_COMPARED = frozenset({"vectors"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Restored:
-    """Records of each kind that were written, and that were here already."""
+    """Records of each kind that were written, were here already, or had been erased here.
+
+    Those that were kept are in another state here than in the file.
+    """
 
     added: Counter[str] = field(default_factory=Counter[str])
     known: Counter[str] = field(default_factory=Counter[str])
+    purged: Counter[str] = field(default_factory=Counter[str])
+    kept: int = 0
+    users: set[str | None] = field(default_factory=set[str | None])
 
 
 class Restoring:
@@ -48,6 +57,7 @@ class Restoring:
         database: Database,
         blobs: BlobStore,
         progress: Progress,
+        with_purged: bool = False,
     ) -> None:
         """Touch nothing yet.
 
@@ -57,11 +67,15 @@ class Restoring:
             database: Where the rows go.
             blobs: Where the trajectories go.
             progress: Told how much is done; a record counts twice, a trajectory once more.
+            with_purged: Whether what a purge erased here is to be written again.
         """
         self._reader = reader
         self._selection = selection
         self._database = database
         self._blobs = blobs
+        self._with_purged = with_purged
+        # Users of whom the file holds something that was erased here since; `check` finds them.
+        self._purged_users = frozenset[str]()
         counts = reader.header.counts
         self._progress = progress
         self._total = 2 * sum(counts.values()) + counts.get("episode", 0)
@@ -85,10 +99,7 @@ class Restoring:
         sieve = Sieve(self._selection)
         for page in sieve.pages(self._reader.entries(only="episode")):
             if page[0].record.kind.name == "episode":
-                held = self._database.read_now(lambda session, page=page: _held(session, page))
-                for line in page:
-                    known = held.get(line.record.key)
-                    addresses.write(_store_trajectory(self._blobs, line.record, held=known) + "\n")
+                self._store_page(page, addresses)
                 self._advance(len(page))
         sieve.refuse_damaged(self._reader.file)
 
@@ -102,12 +113,14 @@ class Restoring:
         Raises:
             ArchiveError: If the file, or what is here, was changed since it was checked.
         """
-        restored = Restored()
+        restored, purged = Restored(), PurgedSince(with_purged=self._with_purged)
         writer = RecordWriter(session.connection())
         sieve = Sieve(self._selection)
         for page in sieve.pages(self._reader.entries()):
             held = _held(session, page)
-            new = self._new(page, held, restored.known)
+            new = purged.sift(session.connection(), self._new(page, held, restored))
+            if page[0].record.kind.name == "scope":
+                new = [record for record in new if self._has_scope(record, restored)]
             restored.added[page[0].record.kind.name] += len(new)
             if page[0].record.kind.name == "episode":
                 found = self._addresses(page, addresses)
@@ -115,24 +128,49 @@ class Restoring:
                 moved = [key for key in held if held[key].values["trajectory_uri"] != found[key]]
                 writer.write_addresses([_addressed(held[key], found[key]) for key in moved])
             if page[0].record.kind.name == "scope":
-                for line in page:
-                    writer.write_scope(line.record, held=held.get(line.record.key))
+                known = [line.record for line in page if line.record.key in held]
+                for record in (*new, *known):
+                    writer.write_scope(record, held=held.get(record.key))
             else:
+                restored.users |= {record.user_id for record in new}
                 writer.write(new)
             self._advance(len(page))
         sieve.refuse_damaged(self._reader.file)
         writer.finish()
+        restored.purged = purged.skipped
         return restored
 
+    def _store_page(self, page: Sequence[Line], addresses: IO[str]) -> None:
+        def look(session: Session) -> tuple[Mapping[Key, Record], set[Key]]:
+            held, purged = _held(session, page), PurgedSince(with_purged=self._with_purged)
+            absent = _absent(page, held)
+            kept = {record.key for record in purged.sift(session.connection(), absent, look=True)}
+            return held, {record.key for record in absent} - kept
+
+        held, gone = self._database.read_now(look)
+        for line in page:
+            address = _NOWHERE
+            if line.record.key not in gone:
+                known = held.get(line.record.key)
+                address = _store_trajectory(self._blobs, line.record, held=known)
+            addresses.write(address + "\n")
+
+    def _has_scope(self, record: Record, restored: Restored) -> bool:
+        """Whether anything of a user came along; where all was purged, no name comes back."""
+        user_id = record.user_id
+        return user_id not in self._purged_users or user_id in restored.users
+
     def _check(self, session: Session) -> None:
-        sieve, conflicts, file = Sieve(self._selection), Named(), self._reader.file
+        sieve, conflicts, file = Sieve(self._selection), Conflicts(), self._reader.file
+        purged = PurgedSince(with_purged=self._with_purged)
         try:
             for page in sieve.pages(self._reader.entries()):
                 held = _held(session, page)
+                purged.gone(session.connection(), _absent(page, held))
                 for line in page:
                     here = held.get(line.record.key)
                     if here is not None and (found := difference(here, line.record)):
-                        conflicts.add(f"{_name(line)}: {found}")
+                        conflicts.add(f"{_name(line)}: {found}", here=here, given=line.record)
                 self._advance(len(page))
         except ArchiveError:
             # A damaged line changes the hash too, and says more than the hash.
@@ -140,15 +178,11 @@ class Restoring:
             raise
         sieve.refuse_damaged(file)
         sieve.refuse_empty(file)
-        if conflicts.count:
-            raise ArchiveError(
-                f"{conflicts.count} of its records are here in another state ({conflicts}); "
-                "nothing was written: restore it into an empty project",
-                file=file,
-            )
+        self._purged_users = frozenset(purged.users)
+        conflicts.refuse(file, besides=self._purged_users)
 
     def _new(
-        self, page: Sequence[Line], held: Mapping[Key, Record], known: Counter[str]
+        self, page: Sequence[Line], held: Mapping[Key, Record], restored: Restored
     ) -> list[Record]:
         """Return what of a page is not here; another process may have written some meanwhile."""
         new: list[Record] = []
@@ -156,13 +190,15 @@ class Restoring:
             here = held.get(line.record.key)
             if here is None:
                 new.append(line.record)
-            elif found := difference(here, line.record):
+            elif not (found := difference(here, line.record)):
+                restored.known[line.record.kind.name] += 1
+            elif here.user_id == line.record.user_id in self._purged_users:
+                restored.kept += 1
+            else:
                 raise ArchiveError(
                     f"{_name(line)} was changed here meanwhile: {found}; nothing was written",
                     file=self._reader.file,
                 )
-            else:
-                known[line.record.kind.name] += 1
         return new
 
     def _addresses(self, page: Sequence[Line], addresses: IO[str]) -> Mapping[Key, str]:
@@ -177,6 +213,10 @@ class Restoring:
     def _advance(self, records: int) -> None:
         self._done += records
         self._progress(self._done, self._total)
+
+
+def _absent(page: Sequence[Line], held: Mapping[Key, Record]) -> list[Record]:
+    return [line.record for line in page if line.record.key not in held]
 
 
 def _held(session: Session, page: Sequence[Line]) -> Mapping[Key, Record]:
@@ -203,6 +243,9 @@ def _store_trajectory(blobs: BlobStore, record: Record, *, held: Record | None) 
     """
     own = record if held is None else held
     uri, sha256 = str(own.values["trajectory_uri"]), str(own.values["trajectory_sha256"])
+    if sha256 != record.values["trajectory_sha256"]:
+        # A purge took words out of the one that is here.
+        return uri
     if record.trajectory is None or (held is not None and _is_whole(blobs, uri, sha256=sha256)):
         return uri
     # As sealing names it, so that an episode has one address in every store.

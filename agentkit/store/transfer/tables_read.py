@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import cast
 
-from sqlalchemy import Column, ColumnElement, Connection, RowMapping, func, select, tuple_
+from sqlalchemy import Column, ColumnElement, Connection, RowMapping, false, func, select, tuple_
 
-from agentkit.store.tables import PolicyVersionRow, RetrievalRow
+from agentkit.store.tables import PolicyVersionRow, PurgeMarkRow, RetrievalRow
 from agentkit.store.transfer.kinds import (
     KINDS,
     Key,
@@ -42,7 +42,7 @@ def read_records(connection: Connection, *, user_id: str | None) -> Iterator[Rec
     Args:
         connection: One snapshot, for as long as records are taken.
         user_id: Whose, or None for those of all users; for one user, of the policies only those
-            that the user's own recalls name.
+            that the user's own recalls name, and no marks of purges.
     """
     for kind in KINDS:
         key = _key_columns(kind)
@@ -75,6 +75,9 @@ def _of_user(kind: Kind, user_id: str | None) -> list[ColumnElement[bool]]:
         return []
     if kind.has_user:
         return [columns_of(kind.table)["user_id"] == user_id]
+    if kind.table is PurgeMarkRow:
+        # Nobody can tell whose they are, which is meant.
+        return [false()]
     # Policies are nobody's: those count that the user's own recalls name.
     recalls = columns_of(RetrievalRow)
     used = select(recalls["policy_fingerprint"]).where(recalls["user_id"] == user_id)
