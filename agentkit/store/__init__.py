@@ -11,16 +11,20 @@ from agentkit.store.processes import ProcessMark, this_process
 from agentkit.store.purges import PurgeReport, PurgeTarget
 from agentkit.store.store import Store
 from agentkit.store.transfer.reports import ExportReport, RestoreReport
+from agentkit.store.trials import Agreement, Comparison
 from agentkit.store.values import (
     VISIBLE,
     Check,
+    FillReport,
     ForgetResult,
+    KeptVectors,
     NewEpisode,
     NewMemory,
     OpenTask,
     SealResult,
     SettleReport,
     StoredReflection,
+    SwitchReport,
     Verification,
     WriteResult,
 )
@@ -29,14 +33,18 @@ __all__ = [
     "GATE",
     "KEEP",
     "VISIBLE",
+    "Agreement",
     "Check",
+    "Comparison",
     "Consistency",
     "Disagreement",
     "ExportReport",
+    "FillReport",
     "FolderBlobs",
     "ForgetResult",
     "IndexSlot",
     "Keep",
+    "KeptVectors",
     "MemoryEdit",
     "NewEpisode",
     "NewMemory",
@@ -49,6 +57,7 @@ __all__ = [
     "SettleReport",
     "Store",
     "StoredReflection",
+    "SwitchReport",
     "Verification",
     "WriteResult",
     "index_slot",
