@@ -1,5 +1,6 @@
 """How far two embedders agree on queries that were asked: pure, over cosines that are given."""
 
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -85,21 +86,20 @@ def try_query(
     """Return how both embedders rank the memories of one scope for one query.
 
     Args:
-        memory_ids: The memories, each once.
+        memory_ids: The memories, each once and sorted: ties go by id.
         old: shape (len(memory_ids),), float32: cosine of the best key, with the old embedder.
         new: The same with the new one.
         helpful: Memories that were judged helpful; those not among `memory_ids` are left out.
         language: Language of the query.
     """
-    ids = np.array(memory_ids, dtype=np.str_)
-    old_order, new_order = np.lexsort((ids, -old)), np.lexsort((ids, -new))
-    places = np.flatnonzero(np.isin(ids, sorted(helpful)))
+    old_order, new_order = np.argsort(-old, kind="stable"), np.argsort(-new, kind="stable")
+    places = [place for one in sorted(helpful) if (place := _place(memory_ids, one)) is not None]
     common = len(set(old_order[:TOP].tolist()) & set(new_order[:TOP].tolist()))
     return QueryTrial(
         language=language,
-        overlap=common / TOP if len(ids) > TOP else None,
-        old_ranks=_ranks(old_order, places.tolist()),
-        new_ranks=_ranks(new_order, places.tolist()),
+        overlap=common / TOP if len(memory_ids) > TOP else None,
+        old_ranks=_ranks(old_order, places),
+        new_ranks=_ranks(new_order, places),
     )
 
 
@@ -126,6 +126,11 @@ def by_language(trials: Sequence[QueryTrial]) -> dict[str, Agreement]:
         language: summarise([trial for trial in trials if trial.language == language])
         for language in sorted({trial.language for trial in trials})
     }
+
+
+def _place(memory_ids: Sequence[str], wanted: str) -> int | None:
+    place = bisect_left(memory_ids, wanted)
+    return place if place < len(memory_ids) and memory_ids[place] == wanted else None
 
 
 def _ranks(order: np.ndarray[tuple[int], np.dtype[np.intp]], places: list[int]) -> tuple[int, ...]:

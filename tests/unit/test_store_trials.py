@@ -35,8 +35,8 @@ def test_ranks_of_helpful_ones_are_counted_over_all_and_unknown_ones_left_out() 
 
 def test_ties_go_by_id_so_that_the_order_of_reading_does_not_matter() -> None:
     level = np.zeros(3, dtype=np.float32)
-    trial = try_query(["b", "c", "a"], old=level, new=level, helpful=["a"], language="en")
-    assert (trial.old_ranks, trial.new_ranks) == ((1,), (1,))
+    trial = try_query(["a", "b", "c"], old=level, new=level, helpful=["b"], language="en")
+    assert (trial.old_ranks, trial.new_ranks) == ((2,), (2,))
 
 
 def test_ten_memories_or_fewer_tell_nothing_about_the_overlap() -> None:

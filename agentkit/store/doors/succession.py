@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
+import numpy.typing as npt
 from sqlmodel import Session
 
-from agentkit.errors import EmbedderError, InputError
+from agentkit.errors import EmbedderError
 from agentkit.ports import Embedder, EmbedderIdentity
 from agentkit.records import Float32Array, Retrieval, Scope
 from agentkit.store.doors.rebuild import Progress, RebuildDoor
@@ -158,12 +159,8 @@ class SuccessionDoor(RebuildDoor):
             one for one in kept if name in (one.fingerprint, one.fingerprint.rpartition("@")[0])
         ]
         unused = tuple(one for one in named if not one.in_use)
-        if named and not unused:
-            raise InputError(
-                f"recall goes by the vectors of {named[0].fingerprint}; switch to another embedder "
-                "before they are dropped"
-            )
-        for one in unused:
+        # Where it is the only one of that name, the transaction refuses it.
+        for one in unused or named:
             await self._drop(one.fingerprint)
         return unused
 
@@ -325,6 +322,19 @@ class _Scores:
     new: Float32Array
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Best:
+    """Cosine of the best key of each memory of a page, with one embedder.
+
+    Attributes:
+        memory_ids: shape (memories,), sorted.
+        cosines: shape (queries, memories), float32.
+    """
+
+    memory_ids: npt.NDArray[np.str_]
+    cosines: Float32Array
+
+
 def _scores(
     session: Session, scope: Scope, pair: _Pair, *, old: Float32Array, new: Float32Array
 ) -> _Scores:
@@ -336,21 +346,21 @@ def _scores(
         after = page[-1]
         by_old = _best(successor.read_vectors(session, page, embedder=pair.old_identity), old)
         by_new = _best(successor.read_vectors(session, page, embedder=pair.new_identity), new)
-        both = [one for one in page if one in by_old and one in by_new]
-        if both:
-            memory_ids += both
-            olds.append(np.stack([by_old[one] for one in both], axis=1))
-            news.append(np.stack([by_new[one] for one in both], axis=1))
+        both, at_old, at_new = np.intersect1d(
+            by_old.memory_ids, by_new.memory_ids, assume_unique=True, return_indices=True
+        )
+        memory_ids += both.tolist()
+        olds.append(by_old.cosines[:, at_old])
+        news.append(by_new.cosines[:, at_new])
     return _Scores(
         memory_ids=memory_ids, old=np.concatenate(olds, axis=1), new=np.concatenate(news, axis=1)
     )
 
 
-def _best(page: successor.VectorPage, queries: Float32Array) -> dict[str, Float32Array]:
-    """Return the best cosine of each memory: shape (queries,) by memory id."""
-    if not page.memory_ids:
-        return {}
-    owners = np.array(page.memory_ids, dtype=np.str_)
-    names, first = np.unique(owners, return_index=True)
-    cosines = np.maximum.reduceat(queries @ page.vectors.T, first, axis=1)
-    return {str(name): cosines[:, place] for place, name in enumerate(names)}
+def _best(page: successor.VectorPage, queries: Float32Array) -> _Best:
+    """Return the best cosine of each memory of a page, whose rows are sorted by memory."""
+    names, first = np.unique(np.array(page.memory_ids, dtype=np.str_), return_index=True)
+    if not len(names):
+        return _Best(memory_ids=names, cosines=np.zeros((len(queries), 0), dtype=np.float32))
+    best = np.maximum.reduceat(page.vectors @ queries.T, first, axis=0)
+    return _Best(memory_ids=names, cosines=best.T)

@@ -10,12 +10,13 @@ from sqlalchemy import and_, func, insert, or_, tuple_, update
 from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, delete, select
 
+from agentkit.errors import InputError
 from agentkit.ports import EmbedderIdentity
 from agentkit.records import Float32Array, Scope
 from agentkit.store.rows import outbox
 from agentkit.store.rows.change import NOBODY
 from agentkit.store.rows.outbox import TextToEmbed
-from agentkit.store.rows.pinned import repin
+from agentkit.store.rows.pinned import get_pinned, repin
 from agentkit.store.tables import EmbeddingRow, MemoryKeyRow, MemoryRow, ScopeRevisionRow
 from agentkit.store.values import VISIBLE, KeptVectors
 
@@ -188,7 +189,16 @@ def drop_page(session: Session, *, fingerprint: str, after: str, limit: int) -> 
 
     Returns:
         The last memory of the page, or None when none is left.
+
+    Raises:
+        InputError: If it is the embedder in use, perhaps since a moment ago.
     """
+    pinned = get_pinned(session)
+    if pinned is not None and pinned.fingerprint == fingerprint:
+        raise InputError(
+            f"recall goes by the vectors of {fingerprint}; switch to another embedder before they "
+            "are dropped"
+        )
     made = (col(EmbeddingRow.fingerprint) == fingerprint, col(EmbeddingRow.memory_id) > after)
     page = session.exec(
         select(EmbeddingRow.memory_id)
