@@ -146,6 +146,10 @@ class VectorIndex(Protocol):
         """Remove everything, the mark of `set_building` included."""
         ...
 
+    def drop_others(self) -> None:
+        """Remove what the same place holds for other embedders than this index's own."""
+        ...
+
     @property
     def keeps_deleted(self) -> bool:
         """Whether ids and vectors may stay in its files even after `clear`."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from agentkit.errors import EmbedderError
 from agentkit.kit.embedding import try_embed
 from agentkit.kit.parts import Parts
 from agentkit.recall import AliasTable, Prototypes, ScopeIndex, TagExamples, infer_tags
@@ -56,8 +57,9 @@ class IntentFinder:
         """
         if query.tags or not query.infer_tags:
             return ()
-        if self._examples is None:
-            self._examples = await offload(self._kept)
+        if self._examples is None and vector is not None:
+            self._examples = await self._kept()
+            self._scopes.clear()
         return infer_tags(
             text,
             vector=vector,
@@ -68,7 +70,7 @@ class IntentFinder:
 
     async def prepare(self) -> None:
         """Embed the taxonomy's examples, unless that was done before for the same examples."""
-        if self._examples or await offload(self._kept):
+        if self._examples or await self._kept():
             return
         examples = self._parts.policy.taxonomy.examples()
         vectors, problem = await try_embed(
@@ -77,7 +79,8 @@ class IntentFinder:
         if vectors is None:
             logger.info("no tag prototypes: %s", problem)
             return
-        await offload(lambda: self._keep(vectors))
+        key = await self._key()
+        await offload(lambda: self._keep(vectors, key=key))
         self._examples = self._summed(vectors)
         self._scopes.clear()
 
@@ -117,29 +120,39 @@ class IntentFinder:
     def _path(self) -> Path:
         return self._parts.state_path / FILE_NAME
 
-    def _key(self) -> str:
-        """What the kept vectors depend on."""
+    async def _key(self) -> str:
+        """What the kept vectors depend on; an embedder that cannot say what it is has none."""
+        embedder = self._parts.embedder
+        try:
+            made_by = "" if embedder is None else (await embedder.identity()).fingerprint
+        except EmbedderError as error:
+            logger.info("no tag prototypes: %s", error)
+            return ""
         texts: Sequence[str] = [
             f"{one.tag}\x1f{one.text}" for one in self._parts.policy.taxonomy.examples()
         ]
-        content = "\x1e".join([self._parts.settings.embedder, *texts])
+        content = "\x1e".join([made_by, *texts])
         return hashlib.sha256(content.encode("utf-8")).hexdigest()
 
-    def _kept(self) -> tuple[TagExamples, ...]:
-        """The examples of an earlier process, or nothing where they are of another taxonomy."""
+    async def _kept(self) -> tuple[TagExamples, ...]:
+        """The examples of an earlier process, if they are of this taxonomy and embedder."""
         if self._parts.embedder is None or not self._path.is_file():
             return ()
+        key = await self._key()
+        return await offload(lambda: self._read(key))
+
+    def _read(self, key: str) -> tuple[TagExamples, ...]:
         try:
             with np.load(self._path, allow_pickle=False) as held:
-                if str(held["key"]) != self._key():
+                if not key or str(held["key"]) != key:
                     return ()
                 return self._summed(held["vectors"].astype(np.float32))
         except (OSError, ValueError, KeyError) as error:
             logger.warning("tag prototypes cannot be read and are made again: %s", error)
             return ()
 
-    def _keep(self, vectors: Float32Array) -> None:
+    def _keep(self, vectors: Float32Array, *, key: str) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=self._path.parent, suffix=".npz", delete=False) as out:
-            np.savez(out, key=np.array(self._key()), vectors=vectors)
+            np.savez(out, key=np.array(key), vectors=vectors)
         Path(out.name).replace(self._path)

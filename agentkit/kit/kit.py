@@ -10,6 +10,7 @@ from agentkit.kit.asking import build_lesson, build_query
 from agentkit.kit.forking import reopen_in_children
 from agentkit.kit.lifecycle import Lifecycle
 from agentkit.kit.opening import open_parts
+from agentkit.kit.succession import Succession
 from agentkit.kit.transferring import Transferring
 from agentkit.kit.upkeep import Upkeep
 from agentkit.kit.worker import Progress
@@ -50,7 +51,7 @@ class ImportCounts:
     known: int
 
 
-class Kit(Lifecycle, Transferring, Upkeep):
+class Kit(Lifecycle, Transferring, Upkeep, Succession):
     """An open project: its settings and policy, its store, and the doors to its memory.
 
     Every door takes a `Scope` (or a user): there is no way to see another user's memory, and a
@@ -63,7 +64,7 @@ class Kit(Lifecycle, Transferring, Upkeep):
         path: Path | str | None = None,
         *,
         clock: Clock | None = None,
-        embedder: Embedder | None = None,
+        embedder: Embedder | str | None = None,
         **overrides: object,
     ) -> "Kit":
         """Open a project, making its state folder where there is none.
@@ -72,7 +73,7 @@ class Kit(Lifecycle, Transferring, Upkeep):
             path: Project folder, made if missing; None for the nearest folder upward that holds
                 `agentkit.yaml`, else the current one.
             clock: Where the time comes from; None for the system's.
-            embedder: An embedder object in place of the one that the settings name.
+            embedder: An embedder object, or a name, in place of the one that the settings name.
             **overrides: Settings that beat the project's, such as `model="openai:gpt-5"`.
 
         Raises:

@@ -24,7 +24,7 @@ def open_parts(
     path: Path | str | None,
     *,
     clock: Clock | None,
-    embedder: Embedder | None,
+    embedder: Embedder | str | None,
     overrides: Mapping[str, object],
 ) -> Parts:
     """Open the rooms of a project.
@@ -32,7 +32,7 @@ def open_parts(
     Args:
         path: Project folder, made if missing, or None to look for one.
         clock: Where the time comes from, or None for the system's.
-        embedder: An embedder object in place of the one that the settings name.
+        embedder: An embedder object, or a name, in place of the one that the settings name.
         overrides: Settings that beat the project's.
 
     Raises:
@@ -40,12 +40,14 @@ def open_parts(
         StoreError: If the database cannot be opened.
     """
     root = _root(path)
-    settings = load_settings(root, **overrides)
+    named = {"embedder": embedder} if isinstance(embedder, str) else {}
+    settings = load_settings(root, **overrides, **named)
     project = Project(root)
     policy = load_policy(project.find)
     aliases = AliasTable(policy.taxonomy.aliases())
     state = settings.state_path(root)
-    used = embedder if embedder is not None else open_embedder(settings.embedder)
+    given = None if isinstance(embedder, str) else embedder
+    used = given if given is not None else open_embedder(settings.embedder)
     clock = clock or system_clock
     return Parts(
         project=project,

@@ -137,7 +137,10 @@ class Recaller:
         """
         if vector is None:
             return ()
-        index = await self._refreshed(scope)
+        fresh = await self._refreshed(scope)
+        if fresh.refused:
+            return ()
+        index = fresh.index
         near = index.nearest(vector, limit=limit, agent_id=scope.agent_id)
         cosines = {one.memory_id: one.cosine for one in near}
         found = await self._parts.store.memories(
@@ -157,8 +160,8 @@ class Recaller:
         Returns:
             Most similar first; empty while the memory has no vector.
         """
-        index = await self._refreshed(scope)
-        vector = index.content_vector(memory.memory_id)
+        fresh = await self._refreshed(scope)
+        vector = fresh.index.content_vector(memory.memory_id)
         near = await self.neighbours(vector, scope=scope, limit=limit + 1)
         return tuple(one for one in near if one.memory.memory_id != memory.memory_id)[:limit]
 
@@ -182,7 +185,10 @@ class Recaller:
             vectors, degraded = await try_embed(self._parts.embedder, [text], kind="query")
         vector = None if vectors is None else vectors[0]
         with stages.stage("refresh"):
-            index = await self._refreshed(scope)
+            fresh = await self._refreshed(scope)
+        index = fresh.index
+        if vector is not None and fresh.refused:
+            vector, degraded = None, f"words alone were searched: {fresh.refused}"
         with stages.stage("intent"):
             intent = await self.intent.find(
                 query, text=text, vector=vector, scope=scope, index=index
@@ -208,7 +214,7 @@ class Recaller:
             degraded=degraded or ranking.degraded,
         )
 
-    async def _refreshed(self, scope: Scope) -> ScopeIndex:
+    async def _refreshed(self, scope: Scope) -> "Fresh":
         """The user's index, brought to the revision that the database is at."""
         with self._lock:
             index = self._cache.get(scope.user_id)
@@ -217,7 +223,7 @@ class Recaller:
             if changes.revision > index.revision or changes.complete:
                 index.apply(changes)
                 self._cache.resized(scope.user_id)
-        return index
+        return Fresh(index=index, refused=changes.refused)
 
     async def _hits(self, ranking: Ranking, scope: Scope) -> tuple[Hit, ...]:
         """What SQL still shows of the ranked memories: an index is never believed alone."""
@@ -262,6 +268,19 @@ class Recaller:
                 result=replace(result, hits=()),
             )
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Fresh:
+    """The index of one user, as of now.
+
+    Attributes:
+        index: The index.
+        refused: Why no vector of this process's embedder may be compared with it, or "".
+    """
+
+    index: ScopeIndex
+    refused: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -105,9 +105,12 @@ class ScopeChanges:
         complete: True when this is everything, so what the reader holds must be dropped first.
         entries: New and changed memories that some recall could return, by memory id.
         removed: Ids that no recall may return any more (forgotten, superseded, purged ...).
+        refused: Why the vectors in use must not be compared with the reader's own, or "": they
+            are of another embedder, and none came along.
     """
 
     revision: int
     complete: bool
     entries: tuple[MemoryEntry, ...] = ()
     removed: tuple[str, ...] = ()
+    refused: str = ""

@@ -12,16 +12,20 @@ from agentkit.store.processes import ProcessMark, this_process
 from agentkit.store.purges import PurgeReport, PurgeTarget
 from agentkit.store.store import Store
 from agentkit.store.transfer.reports import ExportReport, RestoreReport
+from agentkit.store.trials import Agreement, Comparison
 from agentkit.store.values import (
     VISIBLE,
     Check,
+    FillReport,
     ForgetResult,
+    KeptVectors,
     NewEpisode,
     NewMemory,
     OpenTask,
     SealResult,
     SettleReport,
     StoredReflection,
+    SwitchReport,
     Verification,
     WriteResult,
 )
@@ -30,14 +34,18 @@ __all__ = [
     "GATE",
     "KEEP",
     "VISIBLE",
+    "Agreement",
     "Check",
+    "Comparison",
     "Consistency",
     "Disagreement",
     "ExportReport",
+    "FillReport",
     "FolderBlobs",
     "ForgetResult",
     "IndexSlot",
     "Keep",
+    "KeptVectors",
     "MemoryEdit",
     "NewEpisode",
     "NewMemory",
@@ -50,6 +58,7 @@ __all__ = [
     "SettleReport",
     "Store",
     "StoredReflection",
+    "SwitchReport",
     "Verification",
     "WriteResult",
     "index_slot",

@@ -1,8 +1,8 @@
 """The derived index on Chroma, embedded or on a server: ids, vectors and filter fields, no text."""
 
-import hashlib
 import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from agentkit.errors import StoreError
 from agentkit.ports import EmbedderIdentity, IndexItem
 from agentkit.records import Float32Array
 from agentkit.store.addresses import IndexAddress
+from agentkit.store.collection_names import PREFIX, collection_name, others
 from agentkit.store.dimensions import refuse_other_dim
 
 # Chroma takes at most 5,461 rows in a call, and SQLite below it 32,766 ids.
@@ -24,7 +25,6 @@ EF_CONSTRUCTION = 200
 MAX_NEIGHBORS = 16
 # A server that does not answer in this time is down; a batch takes it about two seconds.
 SERVER_TIMEOUT_S = 60.0
-PREFIX = "agentkit-keys"
 LOCK_SUFFIX = ".lock"
 
 
@@ -163,6 +163,20 @@ class ChromaKeys:
         # Another process of a server may have removed it in this moment: then it is made anew.
         self._call(lambda _held: self._client.delete_collection(self._name))
         self._collection = self._translated(self._open_collection)
+
+    def drop_others(self) -> None:
+        """Remove the collections that the same project has for other embedders.
+
+        Raises:
+            StoreError: If Chroma refuses.
+        """
+        held = self._translated(lambda: self._client.list_collections())
+        for name in others([str(one.name) for one in held], own=self._name):
+            # Another process of a server may have removed it in this moment.
+            with suppress(self._lost):
+                self._translated(
+                    lambda name=name: self._client.delete_collection(name), passed=self._lost
+                )
 
     @property
     def keeps_deleted(self) -> bool:
@@ -356,17 +370,6 @@ def remove_files(path: Path) -> None:
             shutil.rmtree(entry)
         elif entry.suffix != LOCK_SUFFIX:
             entry.unlink()
-
-
-def collection_name(identity: EmbedderIdentity, *, prefix: str = PREFIX) -> str:
-    """Return the name of the collection that holds the vectors of an embedder.
-
-    Args:
-        identity: The embedder; its fingerprint is hashed, for Chroma takes plain names only.
-        prefix: Beginning of the name, plain characters.
-    """
-    digest = hashlib.sha256(identity.fingerprint.encode("utf-8")).hexdigest()
-    return f"{prefix}-{digest[:32]}"
 
 
 def _batches(key_ids: Sequence[str]) -> Iterator[list[str]]:

@@ -45,6 +45,7 @@ class IndexSlot:
         self._lock = lock
         self._wipe = wipe
         self._index: VectorIndex | None = None
+        self._identity: EmbedderIdentity | None = None
         self._retired = False
 
     @property
@@ -71,9 +72,10 @@ class IndexSlot:
         """Return the index, or None where there is none, it is retired, or another process's.
 
         A process that did not get it tries again at the next call: the owner may have ended.
+        After a change of the embedder it is opened anew, and the old one's is removed.
 
         Args:
-            identity: Embedder whose vectors it holds.
+            identity: Embedder in use, whose vectors it holds.
 
         Raises:
             StoreError: If the index cannot be opened.
@@ -83,10 +85,16 @@ class IndexSlot:
         if self._lock is not None and not self._lock.held:
             # After a fork the child has neither the lock nor an index that it may use.
             self._index = None
+        changed = self._index is not None and self._identity != identity
+        if changed:
+            self._close_index()
         if self._index is None and self._open_index is not None:
             if self._lock is not None and not self._lock.acquire(wait=False):
                 return None
             self._index = self._open_index(identity)
+            self._identity = identity
+            if changed:
+                self._index.drop_others()
         return self._index
 
     def retire(self) -> bool:
@@ -102,20 +110,21 @@ class IndexSlot:
         self._retired = True
         if self._lock is not None and not self._lock.acquire(wait=False):
             return False
-        if self._index is not None:
-            self._index.close()
-            self._index = None
+        self._close_index()
         self._wipe()
         self.close()
         return True
 
     def close(self) -> None:
         """Close the index and let another process have it."""
+        self._close_index()
+        if self._lock is not None:
+            self._lock.release()
+
+    def _close_index(self) -> None:
         if self._index is not None:
             self._index.close()
             self._index = None
-        if self._lock is not None:
-            self._lock.release()
 
 
 def index_slot(kind: str, *, state: Path, url: str | None) -> IndexSlot:

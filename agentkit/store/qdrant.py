@@ -11,7 +11,7 @@ from agentkit.errors import StoreError
 from agentkit.ports import EmbedderIdentity, IndexItem
 from agentkit.records import Float32Array
 from agentkit.store.addresses import IndexAddress
-from agentkit.store.chroma import PREFIX, collection_name
+from agentkit.store.collection_names import PREFIX, collection_name, others
 from agentkit.store.dimensions import refuse_other_dim
 
 # A request of this many vectors of 512 numbers is 2 MB; servers take 32 MB.
@@ -159,6 +159,16 @@ class QdrantIndex:
         """
         self._call(lambda: self._client.delete_collection(self._name))
         self._call(self._ensure_collection)
+
+    def drop_others(self) -> None:
+        """Remove the collections that the same project has for other embedders.
+
+        Raises:
+            StoreError: If Qdrant refuses.
+        """
+        held = self._call(lambda: self._client.get_collections()).collections
+        for name in others([str(one.name) for one in held], own=self._name):
+            self._call(lambda name=name: self._client.delete_collection(name))
 
     @property
     def keeps_deleted(self) -> bool:

@@ -192,6 +192,55 @@ class SettleReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeptVectors:
+    """The vectors that one embedder made.
+
+    Attributes:
+        fingerprint: The embedder, `name@dim`.
+        vectors: How many there are.
+        nbytes: What the numbers alone take in the database, in bytes.
+        in_use: Whether recall goes by them.
+    """
+
+    fingerprint: str
+    vectors: int
+    nbytes: int
+    in_use: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FillReport:
+    """What filling in the vectors of another embedder did.
+
+    Attributes:
+        embedder: Fingerprint of that embedder.
+        embedded: Keys that got their vector now.
+        keys: Keys that recall may use, of all users, at the beginning.
+    """
+
+    embedder: str
+    embedded: int
+    keys: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SwitchReport:
+    """What changing over to another embedder did.
+
+    Attributes:
+        old: Fingerprint of the embedder in use before, or None for none.
+        new: Fingerprint of the one in use now.
+        embedded: Keys that got their vector now.
+        index: What became of the vector index.
+    """
+
+    old: str | None
+    new: str
+    embedded: int
+    index: SettleReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
     """One thing that `doctor` looked at.
 

@@ -33,6 +33,11 @@ class HashEmbedder:
         """Name that vectors are pinned to."""
         return self._identity.name
 
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return self._identity.dim
+
     async def identity(self) -> EmbedderIdentity:
         """Return name and dimension."""
         return self._identity
@@ -82,6 +87,11 @@ class TableEmbedder:
     def name(self) -> str:
         """Name that vectors are pinned to."""
         return self._identity.name
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return self._identity.dim
 
     async def identity(self) -> EmbedderIdentity:
         """Return name and dimension."""

@@ -117,6 +117,9 @@ class MemoryVectorIndex:
         self._items.clear()
         self._building = False
 
+    def drop_others(self) -> None:
+        """Do nothing: it holds the vectors of one embedder."""
+
     @property
     def keeps_deleted(self) -> bool:
         """Nothing stays: there are no files."""

@@ -451,7 +451,7 @@ async def test_another_embedder_is_refused_and_nothing_is_lost(
     await store.add(ALICE, [new_memory("one")], actor="t")
     await store.settle()
     await store.close()
-    with pytest.raises(EmbedderError, match=r"hash \(4 dimensions\).*set embedder back to hash"):
+    with pytest.raises(EmbedderError, match=r"hash \(4 dimensions\).*set embedder to hash"):
         async with closed(opened(HashEmbedder(dim, name=name))) as other:
             await other.settle()
     back = opened(HashEmbedder(4))

@@ -9,7 +9,7 @@ from agentkit.store.engine import product_of
 from agentkit.store.migrate import head_revision
 from agentkit.store.migrations import REVISIONS
 from agentkit.store.offload import offload
-from agentkit.store.rows import outbox
+from agentkit.store.rows import outbox, successor
 from agentkit.store.rows.pinned import get_pinned
 from agentkit.store.tables import EpisodeRow
 from agentkit.store.values import Check
@@ -27,12 +27,16 @@ class CheckDoor(Room):
     """Looks whether database, embedder, index and blobs agree; changes nothing."""
 
     async def check(self) -> tuple[Check, ...]:
-        """Return what was found: schema, embedder, vectors, outbox, index, blobs, in this order."""
+        """Return what was found: schema, embedder, vectors, outbox, index, blobs, in this order.
+
+        After the vectors comes a line for each other embedder whose vectors are kept.
+        """
         pinned = await self._database.read(get_pinned)
         return (
             await self._check_schema(),
             await self._check_embedder(pinned),
             await self._check_vectors(pinned),
+            *await self._check_kept(pinned),
             await self._check_outbox(),
             await offload(lambda: self._check_index(pinned)),
             await offload(self._check_blobs),
@@ -74,6 +78,21 @@ class CheckDoor(Room):
             ok=missing == 0,
             detail=f"{missing} keys without a vector; they are found by their words",
             fix=SETTLE if missing else "",
+        )
+
+    async def _check_kept(self, pinned: EmbedderIdentity | None) -> tuple[Check, ...]:
+        kept = await self._database.read(successor.count_vectors)
+        used = None if pinned is None else pinned.fingerprint
+        return tuple(
+            Check(
+                name="other vectors",
+                ok=True,
+                detail=f"{one.vectors} of {one.fingerprint} are kept ({one.nbytes:,} bytes); "
+                f"`agentkit reindex --embedder {one.fingerprint.rpartition('@')[0]}` goes on with "
+                "them (--switch) or removes them (--drop)",
+            )
+            for one in kept
+            if one.fingerprint != used
         )
 
     async def _check_outbox(self) -> Check:

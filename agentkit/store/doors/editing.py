@@ -34,18 +34,18 @@ class EditDoor(Room):
         Raises:
             NotFoundError: If this scope has no such memory, or it has expired and stays so.
             InputError: If it cannot be changed so; then nothing is.
-            EmbedderError: If vectors come from another embedder than the pinned one.
+            EmbedderError: If a vector has another length than its embedder's.
         """
         ready = prepared(edit)
-        identity = await self._own_identity() if ready.vectors else None
+        identity = await self._maker(needed=bool(ready.vectors))
         if identity is not None:
             _check_dimensions(ready, identity)
 
         def work(session: Session) -> Memory:
-            self._pin(session, identity)
+            usable = self._usable(session, identity)
             change = self._change(session, scope)
             row = edit_memory(
-                change, scope, memory_id, ready, actor=actor, reason=reason, embedder=identity
+                change, scope, memory_id, ready, actor=actor, reason=reason, embedder=usable
             )
             session.flush()
             return load(session, [row])[0]

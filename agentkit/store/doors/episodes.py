@@ -215,7 +215,7 @@ class EpisodeDoor(Room):
         known = _sealed(session, scope, task.new)
         if known is not None:
             return known
-        self._pin(session, task.identity)
+        usable = self._usable(session, task.identity)
         row = episodes.episode_row(
             scope, task.new, episode_id=task.episode_id, uri=task.uri, sha256=task.sha256, now=now
         )
@@ -232,9 +232,8 @@ class EpisodeDoor(Room):
         memory = None
         if task.drafts:
             change = self._change(session, scope)
-            memory = add_memories(change, scope, task.drafts, actor=ACTOR, embedder=task.identity)[
-                0
-            ].memory
+            (written,) = add_memories(change, scope, task.drafts, actor=ACTOR, embedder=usable)
+            memory = written.memory
         return SealResult(episode=episodes.to_episodes([row])[0], duplicate=False, memory=memory)
 
 

@@ -77,17 +77,16 @@ class JobDoor(Room):
         """
         with_episode = [_of_episode(item, job.subject_id) for item in new]
         drafts, identity = await self._drafts(with_episode)
-        write = ReflectionWrite(
-            reflection=reflection,
-            drafts=drafts,
-            verified=tuple(verified),
-            verdicts=tuple(verdicts),
-            refused=refused,
-            embedder=identity,
-        )
 
         def work(session: Session) -> tuple[Memory, ...]:
-            self._pin(session, identity)
+            write = ReflectionWrite(
+                reflection=reflection,
+                drafts=drafts,
+                verified=tuple(verified),
+                verdicts=tuple(verdicts),
+                refused=refused,
+                embedder=self._usable(session, identity),
+            )
             return commit_reflection(self._change(session, job.scope), job, write)
 
         return await self._database.write(work)

@@ -1,6 +1,7 @@
 """Memories: write, read, change, forget."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from sqlmodel import Session
 
@@ -14,7 +15,7 @@ from agentkit.records import (
     ScopeChanges,
     Tag,
 )
-from agentkit.store.doors.room import Room
+from agentkit.store.doors.room import Named, Room
 from agentkit.store.rows import changes, lifecycle, memories
 from agentkit.store.rows.memories import load
 from agentkit.store.rows.pinned import get_pinned
@@ -30,6 +31,7 @@ class MemoryDoor(Room):
     ) -> tuple[WriteResult, ...]:
         """Write memories in one transaction and return what became of each, in order.
 
+        Vectors of another embedder than the one in use are left out, and made anew later.
         The same operation id, or the same content and type in the same scope, is one memory: the
         old one comes back as a duplicate, with the tags it lacked.
 
@@ -40,14 +42,14 @@ class MemoryDoor(Room):
 
         Raises:
             InputError: If one of them cannot be stored; then none is.
-            EmbedderError: If vectors come from another embedder than the pinned one.
+            EmbedderError: If vectors come along and the embedder cannot say what it is.
         """
         drafts, identity = await self._drafts(new)
 
         def work(session: Session) -> tuple[WriteResult, ...]:
-            self._pin(session, identity)
+            usable = self._usable(session, identity)
             change = self._change(session, scope)
-            return add_memories(change, scope, drafts, actor=actor, embedder=identity)
+            return add_memories(change, scope, drafts, actor=actor, embedder=usable)
 
         return await self._database.write(work) if drafts else ()
 
@@ -276,15 +278,21 @@ class MemoryDoor(Room):
             scope: Whose memories; those of all agents of the user come along.
             since: Revision that the reader holds, or 0 for everything.
 
-        Raises:
-            EmbedderError: If the embedder is known to be another than the pinned one.
+        Returns:
+            The changes; without vectors, and with the reason, where this store's embedder is
+            another than the one in use: their cosines would mean nothing.
         """
+        unnamed = self._embedder is not None and not isinstance(self._embedder, Named)
+        maker = await self._maker(needed=unnamed)
 
         def work(session: Session) -> ScopeChanges:
-            self._refuse_other_name(session)
             pinned = None if self._embedder is None else get_pinned(session)
-            fingerprint = None if pinned is None else pinned.fingerprint
-            return changes.get_changes(session, scope, since=since, fingerprint=fingerprint)
+            refused = "" if pinned is None else self._refusal(session, maker)
+            usable = pinned if not refused else None
+            found = changes.get_changes(
+                session, scope, since=since, fingerprint=usable and usable.fingerprint
+            )
+            return replace(found, refused=refused)
 
         return await self._database.read(work)
 

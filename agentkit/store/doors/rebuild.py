@@ -77,6 +77,19 @@ class RebuildDoor(UpkeepDoor):
             owner_pid = self._index.owner_pid if index is None else None
             return _Plan(len(wanted), tuple(sorted(wanted - held)), owner_pid)
 
+    def _begin_anew(self, pinned: EmbedderIdentity) -> _Plan:
+        """Take up the index after the embedder changed: what is not of the new one goes."""
+        with self._indexing:
+            index = self._index.owned(pinned)
+            if index is None:
+                return _Plan(len(self._wanted(pinned)), (), self._index.owner_pid)
+            index.drop_others()
+            # In this order, what another process adds meanwhile is not taken for a stranger.
+            held = index.ids()
+            wanted = self._wanted(pinned)
+            index.delete(sorted(held - wanted))
+            return _Plan(len(wanted), tuple(sorted(wanted - held)))
+
     def _wanted(self, pinned: EmbedderIdentity) -> set[str]:
         return self._database.read_now(
             lambda session: outbox.indexable_ids(session, fingerprint=pinned.fingerprint)
@@ -119,6 +132,8 @@ class RebuildDoor(UpkeepDoor):
         with self._indexing:
             index = self._index.owned(pinned)
             held = set[str]() if index is None else index.ids()
+            if index is not None:
+                index.drop_others()
             # What waits in the outbox is done by whoever settles next, as always.
             lacking = self._wanted(pinned) - held - self._database.read_now(levels.read_outbox)
             if index is not None and not lacking:

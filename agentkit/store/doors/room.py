@@ -1,11 +1,13 @@
 """What every door of a store stands in: database, blobs, clock, embedder, index."""
 
+import logging
 import threading
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from sqlmodel import Session
 
+from agentkit.errors import EmbedderError
 from agentkit.ports import BlobStore, Clock, Embedder, EmbedderIdentity
 from agentkit.records import Scope
 from agentkit.store.database import Database
@@ -15,6 +17,8 @@ from agentkit.store.rows.change import Change
 from agentkit.store.rows.pinned import get_pinned, pin, refuse_other
 from agentkit.store.values import NewMemory
 
+logger = logging.getLogger("agentkit")
+
 
 @runtime_checkable
 class Named(Protocol):
@@ -23,6 +27,16 @@ class Named(Protocol):
     @property
     def name(self) -> str:
         """The embedder string."""
+        ...
+
+
+@runtime_checkable
+class Measured(Protocol):
+    """An embedder that may know the length of its vectors without loading anything."""
+
+    @property
+    def dim(self) -> int | None:
+        """Length of a vector, or None while it is not known."""
         ...
 
 
@@ -45,7 +59,6 @@ class Room:
         self._embedder = embedder
         self._index = index
         self._indexing = threading.Lock()
-        self._identity: EmbedderIdentity | None = None
 
     def _change(self, session: Session, scope: Scope) -> Change:
         return Change(session, user_id=scope.user_id, now=self._clock())
@@ -58,32 +71,61 @@ class Room:
         """
         if self._embedder is None:
             return None
-        if self._identity is None:
-            identity = await self._embedder.identity()
-            pinned = await self._database.read(get_pinned)
-            if pinned is not None:
-                refuse_other(pinned, identity.name, dim=identity.dim)
-            self._identity = identity
-        return self._identity
+        identity = await self._embedder.identity()
+        pinned = await self._database.read(get_pinned)
+        if pinned is not None:
+            refuse_other(pinned, identity.name, dim=identity.dim)
+        return identity
+
+    async def _maker(self, *, needed: bool) -> EmbedderIdentity | None:
+        """Return who makes the vectors that come in, or None where none do."""
+        return await self._embedder.identity() if needed and self._embedder is not None else None
 
     async def _drafts(
         self, new: Sequence[NewMemory]
     ) -> tuple[tuple[Draft, ...], EmbedderIdentity | None]:
         """Return the stored forms of new memories, and who made their vectors."""
-        brings_vectors = any(item.vectors is not None for item in new)
-        identity = await self._own_identity() if brings_vectors else None
+        identity = await self._maker(needed=any(item.vectors is not None for item in new))
         return tuple(draft(item, embedder=identity) for item in new), identity
 
     def _pin(self, session: Session, identity: EmbedderIdentity | None) -> None:
         if identity is not None:
             pin(session, identity, now=self._clock())
 
+    def _usable(
+        self, session: Session, identity: EmbedderIdentity | None
+    ) -> EmbedderIdentity | None:
+        """Return who made the vectors that come in, or None where they must not be stored.
+
+        Another process may have changed over to another embedder: then the words are stored, and
+        a process that has that embedder makes the vectors.
+        """
+        try:
+            self._pin(session, identity)
+        except EmbedderError as error:
+            logger.warning("vectors were left out: the embedder in use has changed")
+            logger.debug("vectors were left out: %s", error)
+            return None
+        return identity
+
     def _refuse_other_name(self, session: Session) -> None:
-        """Refuse an embedder that is known by name to be another than the pinned one."""
+        """Refuse an embedder that is known to be another than the pinned one."""
         pinned = get_pinned(session)
         if pinned is None or not isinstance(self._embedder, Named):
             return
-        refuse_other(pinned, self._embedder.name, dim=None)
+        dim = self._embedder.dim if isinstance(self._embedder, Measured) else None
+        refuse_other(pinned, self._embedder.name, dim=dim)
+
+    def _refusal(self, session: Session, maker: EmbedderIdentity | None) -> str:
+        """Return why the vectors in use cannot be compared with this store's own, or ""."""
+        try:
+            self._refuse_other_name(session)
+            pinned = get_pinned(session)
+            if pinned is not None and maker is not None:
+                refuse_other(pinned, maker.name, dim=maker.dim)
+        except EmbedderError as error:
+            return str(error)
+        return ""
 
     async def close(self) -> None:
         """Let go of index and database; what was written is durable already."""

@@ -34,9 +34,6 @@ class UpkeepDoor(Room):
 
         Returns:
             What was done; a failing embedder or index is told in it and leaves its work for later.
-
-        Raises:
-            EmbedderError: If the embedder is another than the pinned one.
         """
         problems: list[str] = []
         embedded = 0
@@ -56,11 +53,10 @@ class UpkeepDoor(Room):
 
     async def _embed_waiting(self, embedder: Embedder, problems: list[str]) -> int:
         try:
-            await embedder.identity()
+            identity = await self._own_identity()
         except EmbedderError as error:
             problems.append(str(error))
             return 0
-        identity = await self._own_identity()
         stored = 0
         while identity is not None:
             texts = await self._database.read(
@@ -72,10 +68,11 @@ class UpkeepDoor(Room):
                 break
             try:
                 vectors = await embedder.embed([key.text for key in texts], kind="document")
+                stored += await self._store_vectors(texts, vectors, identity=identity)
             except EmbedderError as error:
+                # It failed, or another process changed over to another one in this moment.
                 problems.append(str(error))
                 break
-            stored += await self._store_vectors(texts, vectors, identity=identity)
         return stored
 
     async def _store_vectors(

@@ -39,6 +39,11 @@ class ProviderEmbedder:
         """The embedder string, known without asking the provider."""
         return self._name
 
+    @property
+    def dim(self) -> int | None:
+        """Length of a vector, or None before the provider's first answer."""
+        return self._dim
+
     async def identity(self) -> EmbedderIdentity:
         """Return name and dimension, asking the provider once for a vector.
 

@@ -35,6 +35,11 @@ class ThreadedEmbedder:
         """The embedder string, known without loading the model."""
         return self._identity.name
 
+    @property
+    def dim(self) -> int:
+        """Length of a vector, known without loading the model."""
+        return self._identity.dim
+
     async def identity(self) -> EmbedderIdentity:
         """Return name and dimension; the model is not needed for that."""
         return self._identity

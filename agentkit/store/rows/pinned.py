@@ -49,5 +49,35 @@ def refuse_other(pinned: EmbedderIdentity, name: str, *, dim: int | None) -> Non
     raise EmbedderError(
         f"this store's vectors are of embedder {pinned.name} ({pinned.dim} dimensions), "
         f"and {given} is set now; nothing was written or lost: "
-        f"set embedder back to {pinned.name}"
+        f"set embedder to {pinned.name} (in agentkit.yaml or AGENTKIT_EMBEDDER), "
+        f"or change over with `agentkit reindex --embedder {name} --switch`"
     )
+
+
+def repin(
+    session: Session, *, old: EmbedderIdentity | None, new: EmbedderIdentity, now: datetime
+) -> None:
+    """Put another embedder in the place of the pinned one.
+
+    Args:
+        session: Session that holds the write lock.
+        old: The pinned one, as the caller knows it.
+        new: The one that takes its place.
+        now: Current time, UTC.
+
+    Raises:
+        EmbedderError: If another is pinned by now.
+    """
+    pinned = get_pinned(session)
+    if pinned != old:
+        found = "none" if pinned is None else pinned.fingerprint
+        raise EmbedderError(
+            f"another process changed the embedder to {found} meanwhile; nothing was switched: "
+            "look with `agentkit doctor`, and try again",
+            retryable=True,
+        )
+    row = session.get(PinnedEmbedderRow, _ONLY)
+    if row is None:
+        row = PinnedEmbedderRow(id=_ONLY, name=new.name, dim=new.dim, pinned_at=now)
+        session.add(row)
+    row.name, row.dim, row.pinned_at = new.name, new.dim, now

@@ -141,6 +141,21 @@ def list_retrievals(
     return to_retrievals(session.exec(ordered.limit(limit)))
 
 
+def last_retrievals(session: Session, *, limit: int) -> tuple[Retrieval, ...]:
+    """Return the last records of the log, of all users, the last asked first, ties by id.
+
+    Args:
+        session: Open session.
+        limit: Most records wanted, at least 1.
+
+    Raises:
+        InputError: If the limit is out of range.
+    """
+    check_page(limit=limit, offset=0)
+    query = select(RetrievalRow).order_by(col(RetrievalRow.asked_at).desc(), col(RetrievalRow.id))
+    return to_retrievals(session.exec(query.limit(limit)))
+
+
 def rows_of_episode(session: Session, scope: Scope, episode_id: str) -> Sequence[RetrievalRow]:
     """Return the rows of the recalls that served an episode, in the order of asking."""
     return session.exec(
