@@ -7,6 +7,7 @@ from agentkit.store.embedders import open_embedder
 from agentkit.store.ids import new_id
 from agentkit.store.offload import GATE, offload
 from agentkit.store.ownership import IndexSlot, index_slot, unused_index_folders
+from agentkit.store.points import Point, Reached, go_on
 from agentkit.store.processes import ProcessMark, this_process
 from agentkit.store.purges import PurgeReport, PurgeTarget
 from agentkit.store.store import Store
@@ -41,9 +42,11 @@ __all__ = [
     "NewEpisode",
     "NewMemory",
     "OpenTask",
+    "Point",
     "ProcessMark",
     "PurgeReport",
     "PurgeTarget",
+    "Reached",
     "RestoreReport",
     "SealResult",
     "SettleReport",
@@ -51,6 +54,7 @@ __all__ = [
     "StoredReflection",
     "Verification",
     "WriteResult",
+    "go_on",
     "index_slot",
     "new_id",
     "offload",

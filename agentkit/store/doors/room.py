@@ -11,6 +11,7 @@ from agentkit.records import Scope
 from agentkit.store.database import Database
 from agentkit.store.drafts import Draft, draft
 from agentkit.store.ownership import IndexSlot
+from agentkit.store.points import Reached, go_on
 from agentkit.store.rows.change import Change
 from agentkit.store.rows.pinned import get_pinned, pin, refuse_other
 from agentkit.store.values import NewMemory
@@ -37,6 +38,7 @@ class Room:
         clock: Clock,
         embedder: Embedder | None,
         index: IndexSlot,
+        reached: Reached = go_on,
     ) -> None:
         """Hold the parts; `Store.open` makes them."""
         self._database = database
@@ -44,6 +46,7 @@ class Room:
         self._clock = clock
         self._embedder = embedder
         self._index = index
+        self._reached = reached
         self._indexing = threading.Lock()
         self._identity: EmbedderIdentity | None = None
 
