@@ -8,6 +8,7 @@ from agentkit.store.ids import new_id
 from agentkit.store.offload import GATE, offload
 from agentkit.store.ownership import IndexSlot, index_slot, unused_index_folders
 from agentkit.store.places import open_blobs
+from agentkit.store.points import Point, Reached, go_on
 from agentkit.store.processes import ProcessMark, this_process
 from agentkit.store.purges import PurgeReport, PurgeTarget
 from agentkit.store.store import Store
@@ -50,9 +51,11 @@ __all__ = [
     "NewEpisode",
     "NewMemory",
     "OpenTask",
+    "Point",
     "ProcessMark",
     "PurgeReport",
     "PurgeTarget",
+    "Reached",
     "RestoreReport",
     "SealResult",
     "SettleReport",
@@ -61,6 +64,7 @@ __all__ = [
     "SwitchReport",
     "Verification",
     "WriteResult",
+    "go_on",
     "index_slot",
     "new_id",
     "offload",

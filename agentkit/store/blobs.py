@@ -7,22 +7,27 @@ import tempfile
 from pathlib import Path
 
 from agentkit.errors import StoreError
+from agentkit.store.points import Point, Reached, go_on
 
 SCHEME = "blob:"
 _SAFE = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,120}")
 _TEMPORARY = ".tmp-"
+# With its ending, a temporary name keeps within what `_SAFE` allows.
+_TEMPORARY_CHARS = 100
 
 
 class FolderBlobs:
     """Objects as files under one folder; what was written survives a crash of the machine."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, reached: Reached = go_on) -> None:
         """Touch nothing yet.
 
         Args:
             root: The folder; it is made with the first object.
+            reached: Told each point of a write.
         """
         self._root = root
+        self._reached = reached
 
     def put(self, name: str, data: bytes) -> str:
         """Write an object durably and return its address; the same content again is harmless.
@@ -40,11 +45,12 @@ class FolderBlobs:
             if target.exists():
                 return _same_or_refuse(target, data, address)
             target.parent.mkdir(parents=True, exist_ok=True)
-            _write_durably(target, data)
+            self._write_durably(target, data)
         except FileExistsError:
             return _same_or_refuse(target, data, address)
         except OSError as error:
             raise StoreError(f"cannot write {target}: {error.strerror}", retryable=True) from error
+        self._reached(Point.BLOB_STORED)
         return f"{SCHEME}{address}"
 
     def get(self, uri: str) -> bytes:
@@ -63,14 +69,43 @@ class FolderBlobs:
     def delete(self, uri: str) -> None:
         """Remove an object; a missing one is ignored."""
         self._path(uri).unlink(missing_ok=True)
+        self._reached(Point.BLOB_DELETED)
 
     def uris(self) -> set[str]:
-        """Return the addresses of all objects."""
+        """Return the addresses of all objects, and of those that a dead process never finished.
+
+        The latter go by the name of what they were to become, so that whoever looks for orphans,
+        or erases what a user left, finds them too.
+        """
         return {
             f"{SCHEME}{path.relative_to(self._root).as_posix()}"
             for path in self._root.rglob("*")
-            if path.is_file() and not path.name.startswith(_TEMPORARY)
+            if path.is_file() and not path.name.startswith(".")
         }
+
+    def _write_durably(self, target: Path, data: bytes) -> None:
+        """Write a temporary file, then give it its name; an object is whole or not there."""
+        with tempfile.NamedTemporaryFile(
+            dir=target.parent,
+            prefix=f"{target.name[:_TEMPORARY_CHARS]}{_TEMPORARY}",
+            delete=False,
+        ) as temporary:
+            path = Path(temporary.name)
+            try:
+                temporary.write(data)
+                temporary.flush()
+                os.fsync(temporary.fileno())
+                self._reached(Point.BLOB_UNNAMED)
+                # A link fails where the name is taken; a rename would overwrite.
+                os.link(path, target)
+                self._reached(Point.BLOB_NAMED)
+            finally:
+                path.unlink(missing_ok=True)
+        directory = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
 
     def _path(self, uri: str) -> Path:
         name = uri.removeprefix(SCHEME)
@@ -97,6 +132,11 @@ def user_folder(user_id: str) -> str:
     return _hash(user_id)[:32]
 
 
+def episode_of(uri: str) -> str:
+    """Return the id of the episode whose trajectory an object is, out of its address."""
+    return uri.rpartition("/")[2].partition(".")[0]
+
+
 def _hash(part: str) -> str:
     return hashlib.sha256(part.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -105,24 +145,3 @@ def _same_or_refuse(target: Path, data: bytes, address: str) -> str:
     if target.read_bytes() != data:
         raise StoreError(f"{SCHEME}{address} exists with other content; objects never change")
     return f"{SCHEME}{address}"
-
-
-def _write_durably(target: Path, data: bytes) -> None:
-    """Write a temporary file, then give it its name; an object is whole or not there."""
-    with tempfile.NamedTemporaryFile(
-        dir=target.parent, prefix=_TEMPORARY, delete=False
-    ) as temporary:
-        path = Path(temporary.name)
-        try:
-            temporary.write(data)
-            temporary.flush()
-            os.fsync(temporary.fileno())
-            # A link fails where the name is taken; a rename would overwrite.
-            os.link(path, target)
-        finally:
-            path.unlink(missing_ok=True)
-    directory = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -8,14 +8,16 @@ from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, event
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.orm import sessionmaker
 from sqlmodel import Session
 
 from agentkit.errors import InputError, StoreError
 from agentkit.store.engine import BUSY_TIMEOUT_S, reader, row_writer, writer
 from agentkit.store.offload import offload
+from agentkit.store.points import Point, Reached, go_on
 from agentkit.store.postgres import UNCERTAIN, is_conflict, is_outage, is_unique_violation, words
 from agentkit.store.sweeping import SweepLock
 
@@ -31,9 +33,17 @@ _MOST_UNIQUE_VIOLATIONS = 5
 class Database:
     """Runs functions of a session as one transaction each, on a worker thread."""
 
-    def __init__(self, engine: Engine) -> None:
-        """Wrap an engine whose schema is up to date."""
+    def __init__(self, engine: Engine, *, reached: Reached = go_on) -> None:
+        """Wrap an engine whose schema is up to date.
+
+        Args:
+            engine: As `open_engine` returns it.
+            reached: Told each point of a write, on the thread that writes.
+        """
         self._engine = engine
+        self._reached = reached
+        self._sessions = sessionmaker(class_=Session)
+        event.listen(self._sessions, "after_flush", lambda *_: reached(Point.ROWS_PARTLY))
         self._reader = reader(engine)
         self._writer = writer(engine)
         self._row_writer = row_writer(engine)
@@ -84,7 +94,7 @@ class Database:
             patience = _Patience()
             while True:
                 try:
-                    return _run(engine, work)
+                    return self._run(engine, work)
                 except DBAPIError as error:
                     if not patience.waits_after(error):
                         raise
@@ -105,6 +115,7 @@ class Database:
             driver: Any = connection.driver_connection
             try:
                 driver.execute("VACUUM")
+                self._reached(Point.DATABASE_COMPACTED)
                 busy = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
             except sqlite3.OperationalError as error:
                 raise StoreError(
@@ -116,18 +127,21 @@ class Database:
         """Close every connection."""
         self._engine.dispose()
 
-
-def _run(engine: Engine, work: Callable[[Session], Result]) -> Result:
-    with Session(engine) as session:
-        result = work(session)
-        session.flush()
-        try:
-            session.commit()
-        except DBAPIError as error:
-            if is_outage(error):
-                raise StoreError(UNCERTAIN, retryable=True) from error
-            raise
-        return result
+    def _run(self, engine: Engine, work: Callable[[Session], Result]) -> Result:
+        with self._sessions(bind=engine) as session:
+            session.connection()
+            self._reached(Point.ROWS_BEGUN)
+            result = work(session)
+            session.flush()
+            self._reached(Point.ROWS_WRITTEN)
+            try:
+                session.commit()
+            except DBAPIError as error:
+                if is_outage(error):
+                    raise StoreError(UNCERTAIN, retryable=True) from error
+                raise
+            self._reached(Point.ROWS_COMMITTED)
+            return result
 
 
 class _Patience:

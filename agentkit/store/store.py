@@ -17,6 +17,7 @@ from agentkit.store.doors.transfer import TransferDoor
 from agentkit.store.engine import database_address, database_file, open_engine
 from agentkit.store.migrate import SchemaPlan, migrate
 from agentkit.store.ownership import IndexSlot, chroma_slot
+from agentkit.store.points import Reached, go_on
 
 
 class Store(
@@ -48,6 +49,7 @@ class Store(
         clock: Clock,
         index: VectorIndex | None = None,
         slot: IndexSlot | None = None,
+        reached: Reached = go_on,
     ) -> "Store":
         """Return an open store, with the database brought to this release's schema.
 
@@ -62,6 +64,7 @@ class Store(
             clock: Where the time comes from.
             index: An index that is open already, in place of the one at `index_path`.
             slot: Any index, opened when it is first needed, in place of both.
+            reached: Told each point of a write: where a fault test ends the process.
 
         Raises:
             SchemaError: If the database was written by a newer release; it is left untouched.
@@ -74,11 +77,12 @@ class Store(
         try:
             migrate(engine, file=database_file(url), now=clock(), plan=SchemaPlan())
             store = cls(
-                database=Database(engine),
+                database=Database(engine, reached=reached),
                 blobs=blobs,
                 clock=clock,
                 embedder=embedder,
                 index=slot or _slot(index_path, index),
+                reached=reached,
             )
             store._database.read_now(store._refuse_other_name)
         except BaseException:

@@ -93,3 +93,14 @@ def test_a_half_written_object_is_not_there(tmp_path: Path) -> None:
     uri = blobs.put("a/b", b"1")
     (tmp_path / "a" / ".tmp-left-by-a-crash").write_bytes(b"half")
     assert blobs.uris() == {uri}
+
+
+def test_what_a_dead_process_never_finished_is_listed_and_can_be_deleted(tmp_path: Path) -> None:
+    blobs = FolderBlobs(tmp_path)
+    uri = blobs.put(f"a/{'x' * 120}", b"1")
+    unfinished = tmp_path / "a" / f"{'x' * 100}.tmp-1a2b3c4d"
+    unfinished.write_bytes(b"half")
+    (left,) = blobs.uris() - {uri}
+    blobs.delete(left)
+    assert not unfinished.exists()
+    assert blobs.uris() == {uri}

@@ -266,11 +266,16 @@ def _fingerprint(pinned: EmbedderIdentity | None) -> str:
 
 
 def _made_at(uri: str) -> datetime | None:
-    """Return when the episode id in a blob's name was made, or None where there is none."""
-    try:
-        value = UUID(uri.rpartition("/")[2].partition(".")[0])
-    except ValueError:
-        return None
-    if value.version != _UUID7:
-        return None
-    return datetime.fromtimestamp((value.int >> 80) / 1000, tz=UTC)
+    """Return when the last id in a blob's name was made, or None where the first is none.
+
+    The first is its episode's; one that a purge has written anew has a second one.
+    """
+    made_at: datetime | None = None
+    for part in uri.rpartition("/")[2].split("."):
+        try:
+            value = UUID(part)
+        except ValueError:
+            break
+        if value.version == _UUID7:
+            made_at = datetime.fromtimestamp((value.int >> 80) / 1000, tz=UTC)
+    return made_at

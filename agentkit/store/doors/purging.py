@@ -1,9 +1,9 @@
 """Purge: erase for good, everywhere, and say what was erased.
 
 The order is what makes a purge that dies in the middle one that can be repeated: first the other
-trajectories lose the words, then the blobs of purged episodes go, then all rows go in one
-transaction, and what no row points at any more goes last. The outbox tells the owner of the index
-to build it anew, so that a crash, or another process, only delays that. An embedded Chroma is
+trajectories lose the words, then all rows go in one transaction, and what no row points at any more
+goes last. The outbox says which objects these are, and tells the owner of the index to build it
+anew, so that a crash, or another process, only delays that. An embedded Chroma is
 emptied, and the next process builds it anew, see `IndexSlot`: this one knew what was purged.
 """
 
@@ -16,11 +16,13 @@ from sqlmodel import Session, col
 
 from agentkit.errors import InputError, StoreError
 from agentkit.records import Scope, Trajectory
-from agentkit.store.blobs import user_folder
+from agentkit.store.blobs import episode_of, user_folder
 from agentkit.store.doors.upkeep import UpkeepDoor
 from agentkit.store.engine import BUSY_TIMEOUT_S
 from agentkit.store.erasing import Eraser
+from agentkit.store.ids import new_id
 from agentkit.store.offload import offload
+from agentkit.store.points import Point
 from agentkit.store.purges import PurgeReport, PurgeTarget
 from agentkit.store.rows import outbox, purging
 from agentkit.store.rows.pinned import get_pinned
@@ -136,9 +138,12 @@ class PurgeDoor(UpkeepDoor):
             if not target.everything:
                 eraser = Eraser(texts=contents, ids=target.memory_ids)
                 cleaned = await offload(lambda: self._clean_blobs(scope, others, eraser))
-            await offload(lambda: [self._blobs.delete(blob.uri) for blob in doomed])
+            self._reached(Point.PURGE_CLEANED)
             report = await self._database.write(lambda session: self._erase(session, scope, find))
+            self._reached(Point.PURGE_ERASED)
             await offload(lambda: self._sweep_blobs(scope, report.target))
+            await offload(self._sweep_stale)
+            self._reached(Point.PURGE_SWEPT)
         rewritten = Counter(report.rewritten) + Counter(trajectories=cleaned)
         erased = {**report.erased, **{kind: counts[kind] for kind in counts.keys() & _FILES}}
         left = await offload(self._finish_files)
@@ -150,6 +155,7 @@ class PurgeDoor(UpkeepDoor):
         counts = purging.count(session, scope, target)
         counts.pop("outbox", None)
         change = self._change(session, scope)
+        outbox.queue_objects(session, target.episode_ids)
         if target.everything:
             purging.erase(change, scope, target)
             return PurgeReport(target=target, erased=counts)
@@ -199,7 +205,8 @@ class PurgeDoor(UpkeepDoor):
     def _replace_blob(self, scope: Scope, blob: _Blob, trajectory: Trajectory) -> None:
         packed = pack_trajectory(trajectory)
         folder = user_folder(scope.user_id)
-        name = f"trajectories/{folder}/{blob.episode_id}.{packed.sha256[:16]}.jsonl.gz"
+        # The second id says when this object was made: see `ConsistencyDoor`.
+        name = f"trajectories/{folder}/{blob.episode_id}.{new_id(self._clock())}.jsonl.gz"
         uri = self._blobs.put(name, packed.data)
 
         def work(session: Session) -> None:
@@ -208,6 +215,7 @@ class PurgeDoor(UpkeepDoor):
                 .where(col(EpisodeRow.id) == blob.episode_id)
                 .values(trajectory_uri=uri, trajectory_sha256=packed.sha256)
             )
+            outbox.queue_objects(session, [blob.episode_id])
 
         self._database.write_now(work)
         self._blobs.delete(blob.uri)
@@ -226,7 +234,7 @@ class PurgeDoor(UpkeepDoor):
         for uri in self._blobs.uris():
             if own not in uri:
                 continue
-            episode_id = uri.rpartition("/")[2].partition(".")[0]
+            episode_id = episode_of(uri)
             stale = episode_id in held and uri != held[episode_id]
             if stale or target.everything or episode_id in gone:
                 self._blobs.delete(uri)

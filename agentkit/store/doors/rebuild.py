@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from agentkit.ports import EmbedderIdentity
 from agentkit.store.doors.upkeep import UpkeepDoor
 from agentkit.store.offload import offload
+from agentkit.store.points import Point
 from agentkit.store.rows import levels, outbox
 from agentkit.store.rows.pinned import get_pinned
 from agentkit.store.values import SettleReport
@@ -71,7 +72,9 @@ class RebuildDoor(UpkeepDoor):
             if index is not None:
                 if not index.is_building():
                     index.clear()
+                    self._reached(Point.INDEX_CLEARED)
                     index.set_building(True)
+                    self._reached(Point.REBUILD_MARKED)
                 held = index.ids()
             wanted = self._wanted(pinned)
             owner_pid = self._index.owner_pid if index is None else None
@@ -137,6 +140,7 @@ class RebuildDoor(UpkeepDoor):
             # What waits in the outbox is done by whoever settles next, as always.
             lacking = self._wanted(pinned) - held - self._database.read_now(levels.read_outbox)
             if index is not None and not lacking:
+                self._reached(Point.REBUILD_FILLED)
                 index.set_building(False)
         waiting = self._database.read_now(outbox.count_waiting)
         problem = f"{len(lacking)} keys are not in the index; try again" if lacking else ""

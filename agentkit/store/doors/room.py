@@ -13,6 +13,7 @@ from agentkit.records import Scope
 from agentkit.store.database import Database
 from agentkit.store.drafts import Draft, draft
 from agentkit.store.ownership import IndexSlot
+from agentkit.store.points import Reached, go_on
 from agentkit.store.rows.change import Change
 from agentkit.store.rows.pinned import get_pinned, pin, refuse_other
 from agentkit.store.values import NewMemory
@@ -51,6 +52,7 @@ class Room:
         clock: Clock,
         embedder: Embedder | None,
         index: IndexSlot,
+        reached: Reached = go_on,
     ) -> None:
         """Hold the parts; `Store.open` makes them."""
         self._database = database
@@ -58,6 +60,7 @@ class Room:
         self._clock = clock
         self._embedder = embedder
         self._index = index
+        self._reached = reached
         self._indexing = threading.Lock()
 
     def _change(self, session: Session, scope: Scope) -> Change:

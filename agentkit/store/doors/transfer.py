@@ -13,6 +13,7 @@ from agentkit.ports import EmbedderIdentity
 from agentkit.records import Scope
 from agentkit.store.doors.room import Named, Room
 from agentkit.store.offload import offload
+from agentkit.store.points import Point
 from agentkit.store.rows.pinned import get_pinned, pin
 from agentkit.store.transfer.archive import ArchiveReader
 from agentkit.store.transfer.exporting import export
@@ -57,6 +58,7 @@ class TransferDoor(Room):
                     file=file,
                     now=self._clock(),
                     progress=told,
+                    reached=self._reached,
                 )
             )
 
@@ -111,6 +113,7 @@ class TransferDoor(Room):
                 database=self._database,
                 blobs=self._blobs,
                 progress=told,
+                now=self._clock(),
                 with_purged=with_purged,
             )
             return self._restore(reader, restoring)
@@ -121,7 +124,9 @@ class TransferDoor(Room):
         embedder = reader.header.embedder
         with self._database.sweep_lock.storing(), address_notes() as addresses:
             restoring.check()
+            self._reached(Point.RESTORE_CHECKED)
             restoring.store_trajectories(addresses)
+            self._reached(Point.RESTORE_STORED)
             addresses.seek(0)
 
             def rows(session: Session) -> tuple[Restored, str]:

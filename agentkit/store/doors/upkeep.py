@@ -8,9 +8,11 @@ from sqlmodel import Session
 from agentkit.errors import EmbedderError, StoreError
 from agentkit.ports import Embedder, EmbedderIdentity, VectorIndex
 from agentkit.records import Float32Array
+from agentkit.store.blobs import episode_of
 from agentkit.store.doors.room import Room
 from agentkit.store.offload import offload
-from agentkit.store.rows import outbox
+from agentkit.store.points import Point
+from agentkit.store.rows import levels, outbox
 from agentkit.store.rows.change import Change
 from agentkit.store.rows.outbox import TextToEmbed
 from agentkit.store.rows.pinned import get_pinned
@@ -41,6 +43,7 @@ class UpkeepDoor(Room):
             embedded = await self._embed_waiting(self._embedder, problems)
         indexed = 0
         try:
+            await offload(self._sweep_stale)
             indexed = await offload(self._apply_outbox)
         except StoreError as error:
             problems.append(str(error))
@@ -68,6 +71,7 @@ class UpkeepDoor(Room):
                 break
             try:
                 vectors = await embedder.embed([key.text for key in texts], kind="document")
+                self._reached(Point.VECTORS_MADE)
                 stored += await self._store_vectors(texts, vectors, identity=identity)
             except EmbedderError as error:
                 # It failed, or another process changed over to another one in this moment.
@@ -100,6 +104,18 @@ class UpkeepDoor(Room):
             )
 
         return await self._database.write(work)
+
+    def _sweep_stale(self) -> None:
+        """Delete the objects that no row points at any more since a purge took the last."""
+        stale = self._database.read_now(outbox.stale_objects)
+        if not stale:
+            return
+        episodes = frozenset(stale.values())
+        held = {uri for uri in self._blobs.uris() if episode_of(uri) in episodes}
+        used = self._database.read_now(lambda session: levels.used_uris(session, held))
+        for uri in sorted(held - used):
+            self._blobs.delete(uri)
+        self._database.write_now(lambda session: outbox.drop_rows(session, tuple(stale)))
 
     def _apply_outbox(self) -> int:
         """Do what the outbox says, where this process may, and return how many keys were done."""
@@ -134,6 +150,7 @@ class UpkeepDoor(Room):
         purged = self._database.read_now(outbox.purged_seqs)
         if not purged or not self._index.retire():
             return False
+        self._reached(Point.INDEX_RETIRED)
         self._database.write_now(lambda session: outbox.queue_everything(session, done=purged))
         return True
 
@@ -149,6 +166,7 @@ class UpkeepDoor(Room):
         if not purged:
             return False
         index.clear()
+        self._reached(Point.INDEX_CLEARED)
         self._database.write_now(lambda session: outbox.queue_everything(session, done=purged))
         return True
 
@@ -164,6 +182,9 @@ class UpkeepDoor(Room):
         """Change the index, then drop the rows; a crash in between repeats it, without harm."""
         if index is not None:
             index.delete(work.deletes)
+            self._reached(Point.INDEX_DELETED)
             index.upsert(work.upserts)
+            self._reached(Point.INDEX_WRITTEN)
         self._database.write_now(lambda session: outbox.finish_work(session, work))
+        self._reached(Point.OUTBOX_CLEARED)
         return 0 if index is None else len(work.deletes) + len(work.upserts)

@@ -1,7 +1,8 @@
 """Bringing the index level with SQL, key by key.
 
 A row says only that a key may differ; what to do is read from SQL when it is done. So the order of
-rows does not matter, and doing one twice is harmless.
+rows does not matter, and doing one twice is harmless. A row of ordinal `OBJECTS` is about the
+objects of an episode: those that no row points at are to go.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -20,6 +21,9 @@ from agentkit.store.rows.change import NOBODY, Change
 from agentkit.store.rows.scoping import chunks
 from agentkit.store.tables import EmbeddingRow, MemoryKeyRow, MemoryRow, OutboxRow
 from agentkit.store.values import VISIBLE
+
+# In place of a key's ordinal, with the id of an episode in place of a memory's.
+OBJECTS = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +169,7 @@ def index_work(session: Session, *, fingerprint: str, limit: int) -> IndexWork:
         .outerjoin(MemoryKeyRow, _key_of_outbox())
         .outerjoin(MemoryRow, col(MemoryRow.id) == col(MemoryKeyRow.memory_id))
         .outerjoin(EmbeddingRow, _same_key(fingerprint))
+        .where(col(OutboxRow.ordinal) != OBJECTS)
         .where(or_(col(MemoryRow.id).is_(None), not_(_lacks_vector())))
         .order_by(col(OutboxRow.seq))
         .limit(limit)
@@ -198,8 +203,7 @@ def finish_work(session: Session, work: IndexWork) -> None:
     Two processes that use one index server may do the same key in the wrong order: a memory that
     is not as it was when the work was read is queued once more.
     """
-    for chunk in chunks(work.seqs):
-        session.exec(delete(OutboxRow).where(col(OutboxRow.seq).in_(chunk)))
+    drop_rows(session, work.seqs)
     found: dict[str, int] = {}
     for chunk in chunks(sorted({key.memory_id for key in work.keys})):
         query = select(MemoryRow.id, MemoryRow.revision).where(col(MemoryRow.id).in_(chunk))
@@ -274,10 +278,32 @@ def purged_seqs(session: Session) -> tuple[int, ...]:
     query = (
         select(OutboxRow.seq)
         .outerjoin(MemoryRow, col(MemoryRow.id) == col(OutboxRow.memory_id))
-        .where(col(MemoryRow.id).is_(None))
+        .where(col(MemoryRow.id).is_(None), col(OutboxRow.ordinal) != OBJECTS)
         .order_by(col(OutboxRow.seq))
     )
     return tuple(seq for seq in session.exec(query) if seq is not None)
+
+
+def queue_objects(session: Session, episode_ids: Sequence[str]) -> None:
+    """Say that objects of episodes may be there to which no row points any more.
+
+    Args:
+        session: Session that holds the write lock, in which the last row that did was changed.
+        episode_ids: The episodes, gone or not.
+    """
+    _insert(session, [(NOBODY, episode_id, OBJECTS) for episode_id in episode_ids])
+
+
+def stale_objects(session: Session) -> dict[int, str]:
+    """Return the outbox rows that are about objects, each with the id of its episode."""
+    query = select(OutboxRow.seq, OutboxRow.memory_id).where(col(OutboxRow.ordinal) == OBJECTS)
+    return {seq: episode_id for seq, episode_id in session.exec(query) if seq is not None}
+
+
+def drop_rows(session: Session, seqs: Sequence[int]) -> None:
+    """Remove outbox rows that are done."""
+    for chunk in chunks(seqs):
+        session.exec(delete(OutboxRow).where(col(OutboxRow.seq).in_(chunk)))
 
 
 def queue_everything(session: Session, *, done: Sequence[int]) -> None:
@@ -288,8 +314,7 @@ def queue_everything(session: Session, *, done: Sequence[int]) -> None:
         done: Outbox rows of purged memories, read before the index was cleared. Those of a later
             purge stay: by then, another process of an index server may have written its keys.
     """
-    for chunk in chunks(done):
-        session.exec(delete(OutboxRow).where(col(OutboxRow.seq).in_(chunk)))
+    drop_rows(session, done)
     query = select(MemoryKeyRow.user_id, MemoryKeyRow.memory_id, MemoryKeyRow.ordinal)
     _insert(session, session.exec(query).all())
 

@@ -10,6 +10,7 @@ from sqlmodel import Session
 from agentkit.errors import InputError, StoreError
 from agentkit.ports import BlobStore
 from agentkit.store.migrations import REVISIONS
+from agentkit.store.points import Point, Reached, go_on
 from agentkit.store.rows.pinned import get_pinned
 from agentkit.store.trajectories import unpack_content
 from agentkit.store.transfer.archive import ArchiveWriter, written_whole
@@ -31,6 +32,7 @@ def export(
     file: Path,
     now: datetime,
     progress: Progress,
+    reached: Reached = go_on,
 ) -> ExportReport:
     """Write everything of one user, or of all, into a file, and return what was written.
 
@@ -41,6 +43,7 @@ def export(
         file: Where it goes; what is there stays as it is until all was written.
         now: Current time, UTC.
         progress: Told how many records are written, and how many there are.
+        reached: Told when the file is written and has not got its name.
 
     Raises:
         InputError: If there is nothing of that user.
@@ -70,6 +73,7 @@ def export(
         if writer.counts != {name: count for name, count in counts.items() if count}:
             raise StoreError("the store changed while it was read; export it again", retryable=True)
         digest = writer.finish()
+        reached(Point.EXPORT_WRITTEN)
     progress(total, total)
     return ExportReport(
         file=file,

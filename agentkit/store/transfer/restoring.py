@@ -9,6 +9,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import IO
 
 from sqlmodel import Session
@@ -17,6 +18,7 @@ from agentkit.errors import ArchiveError, StoreError
 from agentkit.ports import BlobStore
 from agentkit.store.blobs import user_folder
 from agentkit.store.database import Database
+from agentkit.store.ids import new_id
 from agentkit.store.trajectories import pack_content, unpack_content
 from agentkit.store.transfer.archive import ArchiveReader
 from agentkit.store.transfer.comparing import Conflicts, difference
@@ -57,6 +59,7 @@ class Restoring:
         database: Database,
         blobs: BlobStore,
         progress: Progress,
+        now: datetime,
         with_purged: bool = False,
     ) -> None:
         """Touch nothing yet.
@@ -67,6 +70,7 @@ class Restoring:
             database: Where the rows go.
             blobs: Where the trajectories go.
             progress: Told how much is done; a record counts twice, a trajectory once more.
+            now: Current time, UTC.
             with_purged: Whether what a purge erased here is to be written again.
         """
         self._reader = reader
@@ -78,6 +82,7 @@ class Restoring:
         self._purged_users = frozenset[str]()
         counts = reader.header.counts
         self._progress = progress
+        self._now = now
         self._total = 2 * sum(counts.values()) + counts.get("episode", 0)
         self._done = 0
 
@@ -152,7 +157,7 @@ class Restoring:
             address = _NOWHERE
             if line.record.key not in gone:
                 known = held.get(line.record.key)
-                address = _store_trajectory(self._blobs, line.record, held=known)
+                address = _store_trajectory(self._blobs, line.record, held=known, now=self._now)
             addresses.write(address + "\n")
 
     def _has_scope(self, record: Record, restored: Restored) -> bool:
@@ -236,7 +241,9 @@ def _addressed(record: Record, address: str) -> Record:
     return replace(record, values=record.values | {"trajectory_uri": address})
 
 
-def _store_trajectory(blobs: BlobStore, record: Record, *, held: Record | None) -> str:
+def _store_trajectory(
+    blobs: BlobStore, record: Record, *, held: Record | None, now: datetime
+) -> str:
     """Store the trajectory of an episode and return its address; mend one that is damaged.
 
     An episode that was exported without its trajectory keeps the address that it had.
@@ -248,18 +255,13 @@ def _store_trajectory(blobs: BlobStore, record: Record, *, held: Record | None) 
         return uri
     if record.trajectory is None or (held is not None and _is_whole(blobs, uri, sha256=sha256)):
         return uri
-    # As sealing names it, so that an episode has one address in every store.
     folder = user_folder(str(record.user_id))
-    name = f"trajectories/{folder}/{record.values['id']}.jsonl.gz"
-    data = pack_content(record.trajectory)
-    try:
-        return blobs.put(name, data)
-    except StoreError as error:
-        if error.retryable or held is None:
-            raise
-        # Objects never change, so what is there under this name is damaged.
+    # The second id says when this object was made: see `ConsistencyDoor`.
+    name = f"trajectories/{folder}/{record.values['id']}.{new_id(now)}.jsonl.gz"
+    if held is not None:
+        # It is damaged, or gone; the new one has another name.
         blobs.delete(uri)
-        return blobs.put(name, data)
+    return blobs.put(name, pack_content(record.trajectory))
 
 
 def _is_whole(blobs: BlobStore, uri: str, *, sha256: str) -> bool:
