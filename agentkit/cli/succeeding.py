@@ -155,17 +155,8 @@ def _show_comparison(compared: "Comparison | None") -> None:
     if len(compared.languages) > 1:
         rows += [_row(language, one) for language, one in compared.languages.items()]
     title = f"{compared.new.fingerprint} against {compared.old.fingerprint}"
-    headings = [
-        "queries",
-        "used",
-        "overlap@10",
-        "of",
-        "helpful",
-        "rank old",
-        "new",
-        "MRR old",
-        "new",
-    ]
+    headings = ["queries", "used", "overlap@10", "of", "helpful"]
+    headings += ["rank old", "rank new", "MRR old", "MRR new"]
     print_table(headings, rows, title=title)
     typer.echo(
         f"{compared.logged} logged queries were looked at, {overall.queries} could be ranked"

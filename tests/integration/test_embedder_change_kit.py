@@ -267,6 +267,10 @@ def test_an_owner_changes_over_to_a_provider_from_the_shell(
         tried = json.loads(there("reindex", "--embedder", name, "--json"))
         assert tried["filled"] == {"embedder": f"{name}@48", "embedded": 2, "keys": 2}
         assert tried["comparison"]["overall"]["queries"] == 1
+        shown = there("reindex", "--embedder", name, "--queries", "5")
+        assert "0 keys embedded" in shown
+        assert "overlap@10" in shown
+        assert "1 logged queries were looked at, 1 could be ranked" in shown
         switched = there("reindex", "--embedder", name, "--switch")
         assert f"recall goes by {name}@48 now; 0 keys were embedded for it" in switched
         assert "2 keys written to the index, 0 waiting" in switched
