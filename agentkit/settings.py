@@ -32,6 +32,8 @@ class Settings(BaseModel):
         index: `chroma`, `qdrant` (an extra), or `none` to score from SQL alone.
         index_url: Server of the index, `http://HOST:PORT/NAME` where NAME is this project's own
             there, or None for an embedded index in the state folder.
+        isolation: `logical` (users share a database, every call filters) or `physical` (a store
+            for each user: a SQLite file or PostgreSQL schema, an index and blobs of his own).
         worker: Who reflects: `inline` (beside your runs) or `external` (`agentkit worker`).
         language: Language of prompts and lessons; `auto` follows the user.
     """
@@ -45,6 +47,7 @@ class Settings(BaseModel):
     blobs_url: str | None = None
     index: Literal["chroma", "qdrant", "none"] = "chroma"
     index_url: str | None = None
+    isolation: Literal["logical", "physical"] = "logical"
     worker: Literal["inline", "external"] = "inline"
     language: Literal["auto", "en", "zh"] = "auto"
 

@@ -123,7 +123,8 @@ class Admitter:
         (one,) = await self.admit([lesson], scope=scope, ground=Ground())
         admission = one.admission
         if admission.action == "verify" and admission.target_id is not None:
-            memory = await self._parts.store.verify(
+            store = await self._parts.store(scope)
+            memory = await store.verify(
                 scope,
                 admission.target_id,
                 actor=actor,
@@ -134,14 +135,16 @@ class Admitter:
         new = one.new_memory()
         if new is None:
             return WriteReport(admission=admission, memory=None)
-        (written,) = await self._parts.store.add(scope, [new], actor=actor)
+        store = await self._parts.store(scope)
+        (written,) = await store.add(scope, [new], actor=actor)
         return WriteReport(admission=admission, memory=written.memory, duplicate=written.duplicate)
 
     async def _written_before(self, lesson: Lesson, *, scope: Scope) -> WriteReport | None:
         """What an operation wrote the first time: a client that tries again changes nothing."""
         if lesson.operation_id is None:
             return None
-        memory = await self._parts.store.written_by(scope, lesson.operation_id)
+        store = await self._parts.store(scope)
+        memory = await store.written_by(scope, lesson.operation_id)
         if memory is None:
             return None
         admission = Admission(

@@ -26,7 +26,7 @@ from agentkit.records import (
     Verdict,
     WriteReport,
 )
-from agentkit.store import ForgetResult, SettleReport, new_id
+from agentkit.store import ForgetResult, SettleReport, merge_settled, new_id
 from agentkit.text import language_of
 from agentkit.working import to_remember
 
@@ -260,7 +260,8 @@ class Kit(Lifecycle, Transferring, Upkeep, Succession):
             raise InputError("a reason is needed to forget; say why it is wrong or not wanted")
         if actor == "agent":
             await self._refuse_users_own(memory_ids, scope=scope)
-        return await self._parts.store.forget(scope, memory_ids, actor=actor, reason=reason)
+        store = await self._parts.store(scope)
+        return await store.forget(scope, memory_ids, actor=actor, reason=reason)
 
     async def feedback(
         self, retrieval_id: str, verdicts: Sequence[Verdict], *, scope: Scope
@@ -276,7 +277,8 @@ class Kit(Lifecycle, Transferring, Upkeep, Succession):
             NotFoundError: If there is no such recall, or it did not return that memory.
         """
         await self.background.join(lane="log")
-        await self._parts.store.label(scope, retrieval_id, verdicts)
+        store = await self._parts.store(scope)
+        await store.label(scope, retrieval_id, verdicts)
 
     async def import_recordings(
         self,
@@ -325,7 +327,7 @@ class Kit(Lifecycle, Transferring, Upkeep, Succession):
 
     async def settle(self) -> SettleReport:
         """Bring embeddings and the vector index level with the database."""
-        return await self._parts.store.settle()
+        return merge_settled([await one.settle() for one in await self._parts.stores.all()])
 
     def session(
         self,

@@ -57,7 +57,8 @@ class Lifecycle(Running):
         if actor == "agent":
             await self._refuse_users_own([memory_id], scope=scope)
         # What has expired can be changed together with its end; the store looks after that.
-        memory = await self._parts.store.kept(scope, memory_id)
+        store = await self._parts.store(scope)
+        memory = await store.kept(scope, memory_id)
         said = self._reworded(memory, content=content, cues=cues, by_person=actor == "person")
         new_content = None if content is None else said.content
         new_cues = None if cues is None else said.cues
@@ -69,9 +70,8 @@ class Lifecycle(Running):
             valid_to=valid_to,
             vectors=await self._embedded([new_content or "", *(new_cues or ())]),
         )
-        edited = await self._parts.store.edit(
-            scope, memory_id, edit, actor=actor, reason=redact(reason).text
-        )
+        store = await self._parts.store(scope)
+        edited = await store.edit(scope, memory_id, edit, actor=actor, reason=redact(reason).text)
         self._worker.wake()
         return edited
 
@@ -90,9 +90,8 @@ class Lifecycle(Running):
             NotFoundError: If this scope has no such memory; a purged one does not come back.
             InputError: If there is nothing to undo, or it was written again meanwhile.
         """
-        memory = await self._parts.store.restore(
-            scope, memory_id, actor=actor, reason=redact(reason).text
-        )
+        store = await self._parts.store(scope)
+        memory = await store.restore(scope, memory_id, actor=actor, reason=redact(reason).text)
         self._worker.wake()
         return memory
 
@@ -120,7 +119,8 @@ class Lifecycle(Running):
             StoreError: If something refuses; the same call again goes on from there.
         """
         await self._settle_logs()
-        report = await self._parts.store.purge_memories(
+        store = await self._parts.store(scope)
+        report = await store.purge_memories(
             scope, [memory_id], with_episodes=with_episode, rehearse=rehearse
         )
         return self._purged(report, scope=scope, rehearse=rehearse)
@@ -140,7 +140,8 @@ class Lifecycle(Running):
             StoreError: If something refuses; the same call again goes on from there.
         """
         await self._settle_logs()
-        report = await self._parts.store.purge_episode(scope, episode_id, rehearse=rehearse)
+        store = await self._parts.store(scope)
+        report = await store.purge_episode(scope, episode_id, rehearse=rehearse)
         return self._purged(report, scope=scope, rehearse=rehearse)
 
     async def purge_user(self, *, scope: Scope, rehearse: bool = False) -> PurgeReport:
@@ -155,7 +156,8 @@ class Lifecycle(Running):
             StoreError: If something refuses; the same call again goes on from there.
         """
         await self._settle_logs()
-        report = await self._parts.store.purge_user(scope, rehearse=rehearse)
+        store = await self._parts.store(scope)
+        report = await store.purge_user(scope, rehearse=rehearse)
         return self._purged(report, scope=scope, rehearse=rehearse)
 
     async def _settle_logs(self) -> None:
@@ -216,7 +218,8 @@ class Lifecycle(Running):
 
     async def _refuse_users_own(self, memory_ids: Sequence[str], *, scope: Scope) -> None:
         """What the user asked to remember is forgotten or changed by the user alone."""
-        found = await self._parts.store.memories(scope, ids=memory_ids, limit=len(memory_ids) or 1)
+        store = await self._parts.store(scope)
+        found = await store.memories(scope, ids=memory_ids, limit=len(memory_ids) or 1)
         for memory in found:
             if memory.source == "user":
                 raise InputError(

@@ -13,11 +13,8 @@ from agentkit.ports import Clock, Embedder
 from agentkit.project import Project, find_root
 from agentkit.recall import AliasTable
 from agentkit.settings import Settings, load_settings
-from agentkit.store import Store, index_slot, open_blobs, open_embedder
+from agentkit.store import Layout, Stores, open_embedder, open_stores
 from agentkit.templates import Templates
-
-DATABASE_FILE = "agentkit.db"
-BLOBS_FOLDER = "trajectories"
 
 
 def open_parts(
@@ -54,7 +51,7 @@ def open_parts(
         settings=settings,
         policy=policy,
         templates=Templates(project.content("prompts")),
-        store=_store(settings, state, embedder=used, clock=clock),
+        stores=_stores(settings, state, embedder=used, clock=clock),
         embedder=used,
         clock=clock,
         aliases=aliases,
@@ -73,17 +70,16 @@ def _root(path: Path | str | None) -> Path:
     return root
 
 
-def _store(settings: Settings, state: Path, *, embedder: Embedder | None, clock: Clock) -> Store:
+def _stores(settings: Settings, state: Path, *, embedder: Embedder | None, clock: Clock) -> Stores:
     try:
         state.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(f"cannot be made: {error.strerror}", file=state) from error
-    url = settings.database_url or f"sqlite:///{(state / DATABASE_FILE).resolve()}"
-    return Store.open(
-        database_url=url,
-        blobs=open_blobs(settings.blobs_url, folder=state / BLOBS_FOLDER),
-        index_path=None,
-        slot=index_slot(settings.index, state=state, url=settings.index_url),
-        embedder=embedder,
-        clock=clock,
+    layout = Layout(
+        state=state,
+        database_url=settings.database_url,
+        blobs_url=settings.blobs_url,
+        index=settings.index,
+        index_url=settings.index_url,
     )
+    return open_stores(layout, settings.isolation, embedder=embedder, clock=clock)

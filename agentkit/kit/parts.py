@@ -8,9 +8,9 @@ from agentkit.policy import Policy
 from agentkit.ports import Clock, Embedder
 from agentkit.project import Project
 from agentkit.recall import AliasTable
-from agentkit.records import Tag
+from agentkit.records import Scope, Tag
 from agentkit.settings import Settings
-from agentkit.store import Store
+from agentkit.store import Store, Stores
 from agentkit.templates import Templates
 
 
@@ -23,7 +23,7 @@ class Parts:
         settings: Settings in force.
         policy: Policy in force.
         templates: Prompt templates.
-        store: The open store.
+        stores: The open stores.
         embedder: The embedder, or None for recall by words alone.
         clock: Where the time comes from.
         aliases: Phrases of the taxonomy.
@@ -34,11 +34,27 @@ class Parts:
     settings: Settings
     policy: Policy
     templates: Templates
-    store: Store
+    stores: Stores
     embedder: Embedder | None
     clock: Clock
     aliases: AliasTable
     state_path: Path
+
+    async def store(self, scope: Scope) -> Store:
+        """Return the store that holds a user's memory.
+
+        Raises:
+            StoreError: If it cannot be opened.
+        """
+        return await self.stores.of(scope)
+
+    async def stores_of(self, scope: Scope | None) -> tuple[Store, ...]:
+        """Return the store that holds a user's memory, or for None every store.
+
+        Raises:
+            StoreError: If one cannot be opened.
+        """
+        return await self.stores.all() if scope is None else (await self.stores.of(scope),)
 
     def find_tags(self, text: str) -> tuple[Tag, ...]:
         """Return the tags whose phrases stand in a text, sorted."""

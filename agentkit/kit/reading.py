@@ -11,6 +11,7 @@ from agentkit.project import Project
 from agentkit.records import (
     Episode,
     Job,
+    JobState,
     Memory,
     MemoryEvent,
     MemoryLink,
@@ -22,13 +23,15 @@ from agentkit.records import (
     Trajectory,
 )
 from agentkit.settings import Settings
-from agentkit.store import Check
+from agentkit.store import Check, merge_checks
 from agentkit.templates import Templates
 
 if TYPE_CHECKING:
     from pydantic_ai.toolsets import AbstractToolset
 
 logger = logging.getLogger("agentkit")
+
+_NOT_DONE: tuple[JobState, ...] = ("pending", "running", "waiting", "partial", "dead")
 
 
 class Reading:
@@ -86,7 +89,8 @@ class Reading:
         Raises:
             NotFoundError: If there is none of that id in this scope.
         """
-        return await self._parts.store.memory(scope, memory_id)
+        store = await self._parts.store(scope)
+        return await store.memory(scope, memory_id)
 
     async def memories(
         self,
@@ -108,7 +112,8 @@ class Reading:
             limit: Most entries, at least 1.
             offset: Entries to skip, at least 0.
         """
-        return await self._parts.store.memories(
+        store = await self._parts.store(scope)
+        return await store.memories(
             scope,
             statuses=statuses,
             memory_type=memory_type,
@@ -123,7 +128,8 @@ class Reading:
         Raises:
             NotFoundError: If there is none of that id in this scope.
         """
-        return await self._parts.store.history(scope, memory_id)
+        store = await self._parts.store(scope)
+        return await store.history(scope, memory_id)
 
     async def links(self, memory_id: str, *, scope: Scope) -> tuple[MemoryLink, ...]:
         """Return how a memory stands to others of the same user.
@@ -131,7 +137,8 @@ class Reading:
         Raises:
             NotFoundError: If there is none of that id in this scope.
         """
-        return await self._parts.store.links(scope, memory_id)
+        store = await self._parts.store(scope)
+        return await store.links(scope, memory_id)
 
     async def episode(self, episode_id: str, *, scope: Scope) -> Episode:
         """Return one episode.
@@ -139,7 +146,8 @@ class Reading:
         Raises:
             NotFoundError: If there is none of that id in this scope.
         """
-        return await self._parts.store.episode(scope, episode_id)
+        store = await self._parts.store(scope)
+        return await store.episode(scope, episode_id)
 
     async def episodes(
         self, *, scope: Scope, limit: int = 50, offset: int = 0
@@ -151,7 +159,8 @@ class Reading:
             limit: Most entries, at least 1.
             offset: Entries to skip, at least 0.
         """
-        return await self._parts.store.episodes(scope, limit=limit, offset=offset)
+        store = await self._parts.store(scope)
+        return await store.episodes(scope, limit=limit, offset=offset)
 
     async def trajectory(self, episode_id: str, *, scope: Scope) -> Trajectory:
         """Return the steps of an episode, checked against its hash.
@@ -160,7 +169,8 @@ class Reading:
             NotFoundError: If there is no such episode in this scope.
             StoreError: If its file is missing or was changed.
         """
-        return await self._parts.store.trajectory(scope, episode_id)
+        store = await self._parts.store(scope)
+        return await store.trajectory(scope, episode_id)
 
     async def retrievals(
         self, *, scope: Scope, limit: int = 50, session_id: str | None = None
@@ -172,7 +182,8 @@ class Reading:
             limit: Most entries, at least 1.
             session_id: Only of this session, or None.
         """
-        return await self._parts.store.retrievals(scope, limit=limit, session_id=session_id)
+        store = await self._parts.store(scope)
+        return await store.retrievals(scope, limit=limit, session_id=session_id)
 
     async def jobs(self, *, scope: Scope | None = None) -> tuple[Job, ...]:
         """Return the jobs that are not done, oldest first.
@@ -180,10 +191,10 @@ class Reading:
         Args:
             scope: Only this user's, or None for everybody's.
         """
-        return await self._parts.store.jobs(
-            scope, states=("pending", "running", "waiting", "partial", "dead")
-        )
+        stores = await self._parts.stores_of(scope)
+        jobs = [job for one in stores for job in await one.jobs(scope, states=_NOT_DONE)]
+        return tuple(sorted(jobs, key=lambda job: job.job_id))
 
     async def doctor(self) -> tuple[Check, ...]:
         """Look the store over; nothing is changed."""
-        return await self._parts.store.check()
+        return merge_checks([await store.check() for store in await self._parts.stores.all()])

@@ -143,7 +143,8 @@ class Recaller:
         index = fresh.index
         near = index.nearest(vector, limit=limit, agent_id=scope.agent_id)
         cosines = {one.memory_id: one.cosine for one in near}
-        found = await self._parts.store.memories(
+        store = await self._parts.store(scope)
+        found = await store.memories(
             scope, ids=list(cosines), statuses=VISIBLE, limit=max(len(cosines), 1)
         )
         by_nearness = sorted(found, key=lambda memory: -cosines[memory.memory_id])
@@ -218,7 +219,8 @@ class Recaller:
         """The user's index, brought to the revision that the database is at."""
         with self._lock:
             index = self._cache.get(scope.user_id)
-        changes = await self._parts.store.changes(scope, since=index.revision)
+        store = await self._parts.store(scope)
+        changes = await store.changes(scope, since=index.revision)
         with self._lock:
             if changes.revision > index.revision or changes.complete:
                 index.apply(changes)
@@ -229,7 +231,8 @@ class Recaller:
         """What SQL still shows of the ranked memories: an index is never believed alone."""
         if not ranking.memory_ids:
             return ()
-        found = await self._parts.store.memories(
+        store = await self._parts.store(scope)
+        found = await store.memories(
             scope, ids=ranking.memory_ids, statuses=VISIBLE, limit=len(ranking.memory_ids)
         )
         by_id = {memory.memory_id: memory for memory in found}
@@ -255,9 +258,11 @@ class Recaller:
         if not self._policy_kept:
             policy = self._parts.policy
             content = json.dumps(policy.to_json(), ensure_ascii=False, sort_keys=True)
-            await self._parts.store.save_policy(policy.fingerprint, content)
+            store = await self._parts.store(asked.scope)
+            await store.save_policy(policy.fingerprint, content)
             self._policy_kept = True
-        await self._parts.store.log_retrieval(
+        store = await self._parts.store(asked.scope)
+        await store.log_retrieval(
             Retrieval(
                 retrieval_id=result.retrieval_id,
                 scope=asked.scope,

@@ -102,7 +102,7 @@ class Reflector:
             ReflectionError: If the judge gave nothing usable.
             StoreError: If the database cannot be read or written.
         """
-        store = self._parts.store
+        store = await self._parts.store(job.scope)
         try:
             new = await store.memory(job.scope, job.subject_id)
         except NotFoundError:
@@ -125,7 +125,7 @@ class Reflector:
         await store.finish_job(job)
 
     async def _case(self, job: Job) -> ReflectionCase:
-        store = self._parts.store
+        store = await self._parts.store(job.scope)
         episode = await store.episode(job.scope, job.subject_id)
         trajectory = await store.trajectory(job.scope, job.subject_id)
         recalled_ids = await store.recalled(job.scope, job.subject_id)
@@ -171,7 +171,8 @@ class Reflector:
             ],
             ensure_ascii=False,
         )
-        memories = await self._parts.store.finish_reflection(
+        store = await self._parts.store(job.scope)
+        memories = await store.finish_reflection(
             job,
             reflection=reflection,
             new=[self._dated(one, case.episode) for one in new if one is not None],
@@ -218,7 +219,7 @@ class Reflector:
         side = decide(new, old, judgement, policy=self._parts.policy.reflection)
         if relation == "contradicts" and side is None:
             return
-        store = self._parts.store
+        store = await self._parts.store(scope)
         fresh = await store.link(
             scope,
             MemoryLink(

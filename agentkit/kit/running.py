@@ -169,7 +169,7 @@ class Running(Reading):
         """
         await self.background.close(timeout_s=timeout_s)
         self._worker.rest()
-        await self._parts.store.close()
+        await self._parts.stores.close()
 
     async def __aenter__(self) -> Self:
         """Start the background work."""

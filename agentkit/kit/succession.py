@@ -11,6 +11,10 @@ from agentkit.store import (
     FillReport,
     KeptVectors,
     SwitchReport,
+    compare_trials,
+    merge_filled,
+    merge_kept,
+    merge_switched,
     open_embedder,
 )
 
@@ -23,7 +27,8 @@ class Succession(Running):
 
     async def kept_vectors(self) -> tuple[KeptVectors, ...]:
         """Return how many vectors of each embedder the project holds, by fingerprint."""
-        return await self._parts.store.kept_vectors()
+        stores = await self._parts.stores.all()
+        return merge_kept([await store.kept_vectors() for store in stores])
 
     async def fill_embedder(
         self, new: Embedder, *, progress: Callable[[int, int], None] | None = None
@@ -39,7 +44,10 @@ class Succession(Running):
         Raises:
             EmbedderError: If it cannot be loaded or refuses; what was made until then stays.
         """
-        return await self._parts.store.fill(new, progress=progress)
+        identity = await new.identity()
+        stores = await self._parts.stores.all()
+        reports = [await store.fill(new, progress=progress) for store in stores]
+        return merge_filled(reports, embedder=identity.fingerprint)
 
     async def compare_embedders(
         self,
@@ -64,16 +72,26 @@ class Succession(Running):
             InputError: If `queries` is out of range.
             EmbedderError: If one of them cannot be loaded or refuses.
         """
-        pinned = await self._parts.store.pinned_embedder()
-        if pinned is None or pinned == await new.identity():
+        other = await new.identity()
+        stores = await self._parts.stores.all()
+        pins = [(store, await store.pinned_embedder()) for store in stores]
+        used = [(store, pin) for store, pin in pins if pin is not None and pin != other]
+        if not used:
             return None
         limit_chars = self.policy.recall.focus_chars
-        return await self._parts.store.compare(
-            await self._in_use(pinned),
-            new,
-            limit=queries,
-            prepare=lambda text: focus(text, limit_chars=limit_chars),
-            progress=progress,
+        old = await self._in_use(used[0][1])
+        return compare_trials(
+            [
+                await store.try_log(
+                    old,
+                    new,
+                    limit=queries,
+                    prepare=lambda text: focus(text, limit_chars=limit_chars),
+                    progress=progress,
+                )
+                for store, pin in used
+                if pin == used[0][1]
+            ]
         )
 
     async def switch_embedder(
@@ -95,7 +113,10 @@ class Succession(Running):
                 embeds; then nothing was switched.
             StoreError: If the index cannot be opened or written.
         """
-        return await self._parts.store.switch(new, progress=progress)
+        identity = await new.identity()
+        stores = await self._parts.stores.all()
+        reports = [await store.switch(new, progress=progress) for store in stores]
+        return merge_switched(reports, new=identity.fingerprint)
 
     async def drop_embedder(self, name: str) -> tuple[KeptVectors, ...]:
         """Delete the vectors of an embedder that is not in use.
@@ -109,7 +130,8 @@ class Succession(Running):
         Raises:
             InputError: If it is the embedder in use; then nothing is deleted.
         """
-        return await self._parts.store.drop_vectors(name)
+        stores = await self._parts.stores.all()
+        return merge_kept([await store.drop_vectors(name) for store in stores])
 
     async def _in_use(self, pinned: EmbedderIdentity) -> Embedder:
         """The embedder in use, for the queries: the kit's own, or one opened by its name."""

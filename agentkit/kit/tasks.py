@@ -127,7 +127,8 @@ class Tasks:
     async def keep(self, record: RunRecord) -> None:
         """Write the steps so far; writing a step twice is harmless, and so is being late."""
         if record.steps and record.run_id not in self._finished:
-            await self._parts.store.append_steps(
+            store = await self._parts.store(record.scope)
+            await store.append_steps(
                 record.scope,
                 record.session_id,
                 [masked(step) for step in record.steps],
@@ -159,7 +160,8 @@ class Tasks:
         """Seal the task of a run if it ended with it."""
         reason: EndReason | None = "closed"
         if record.continues:
-            task = await self._parts.store.open_task(record.scope, record.session_id)
+            store = await self._parts.store(record.scope)
+            task = await store.open_task(record.scope, record.session_id)
             turns = turns_of(task.steps) if task else ()
             reason = decide(turns, policy=self._parts.policy.boundaries, moment="turn_end")
         if reason is None:
@@ -187,7 +189,8 @@ class Tasks:
         Returns:
             The episode, or None when nothing was open.
         """
-        task = await self._parts.store.open_task(scope, session_id)
+        store = await self._parts.store(scope)
+        task = await store.open_task(scope, session_id)
         if task is None or not task.steps:
             return None
         trajectory = Trajectory(steps=task.steps, instructions=task.instructions, model=task.model)
@@ -196,7 +199,8 @@ class Tasks:
             sealing = replace(sealing, outcome="failure", outcome_source="rules")
         course = self._courses.pop((scope, session_id), Course())
         course = course if record is None else course.with_run(record)
-        sealed = await self._parts.store.seal(
+        store = await self._parts.store(scope)
+        sealed = await store.seal(
             scope,
             NewEpisode(
                 trajectory=trajectory,
@@ -235,7 +239,8 @@ class Tasks:
         )
         sealing = self._seal(trajectory, said=recording.outcome, reward=recording.reward)
         ended_at = recording.ended_at or self._parts.clock()
-        sealed = await self._parts.store.seal(
+        store = await self._parts.store(scope)
+        sealed = await store.seal(
             scope,
             NewEpisode(
                 trajectory=trajectory,
@@ -265,7 +270,8 @@ class Tasks:
         sealed = 0
         now = self._parts.clock()
         policy = self._parts.policy.boundaries
-        for task in await self._parts.store.open_tasks():
+        stores = await self._parts.stores.all()
+        for task in [task for store in stores for task in await store.open_tasks()]:
             turns = turns_of(task.steps)
             silent_s = (now - task.last_step_at).total_seconds()
             gone = task.owner is not None and not task.owner.is_alive()
@@ -284,7 +290,8 @@ class Tasks:
             prompt: What the user says next.
         """
         policy = self._parts.policy.boundaries
-        task = await self._parts.store.open_task(scope, session_id)
+        store = await self._parts.store(scope)
+        task = await store.open_task(scope, session_id)
         if task is None or not (policy.idle.enabled or policy.topic.enabled):
             return None
         said = "\n".join(step.text for step in task.steps if step.kind == "user")
@@ -309,12 +316,14 @@ class Tasks:
 
     async def next_step(self, scope: Scope, session_id: str) -> int:
         """Return the number of the next step of a session's open task, from 1."""
-        task = await self._parts.store.open_task(scope, session_id)
+        store = await self._parts.store(scope)
+        task = await store.open_task(scope, session_id)
         return 1 if task is None else len(task.steps) + 1
 
     async def is_open(self, scope: Scope, session_id: str) -> bool:
         """Whether a session has a task that is not sealed."""
-        return await self._parts.store.open_task(scope, session_id) is not None
+        store = await self._parts.store(scope)
+        return await store.open_task(scope, session_id) is not None
 
     def live(self, episode_id: str) -> LiveRun | None:
         """Return the live run of an episode sealed in this process, or None."""
@@ -332,7 +341,8 @@ class Tasks:
     async def _is_sealed(self, record: RunRecord) -> bool:
         """Whether an earlier take-over of this run got as far as the episode."""
         try:
-            await self._parts.store.episode(record.scope, record.episode_id or "")
+            store = await self._parts.store(record.scope)
+            await store.episode(record.scope, record.episode_id or "")
         except NotFoundError:
             return False
         return True

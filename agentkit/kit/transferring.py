@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
+from agentkit.errors import InputError
 from agentkit.kit.running import Running
 from agentkit.records import Scope
-from agentkit.store import ExportReport, RestoreReport
+from agentkit.store import ExportReport, RestoreReport, merge_restored, offload, users_of
 from agentkit.store.transfer.reports import Progress
 
 
@@ -27,11 +28,21 @@ class Transferring(Running):
                 are.
 
         Raises:
-            InputError: If the scope has an agent, or there is nothing of that user.
+            InputError: If the scope has an agent, there is nothing of that user, or all are wanted
+                where each has a store of his own.
             StoreError: If the database cannot be read or the file cannot be written.
         """
         await self.background.join(lane="log")
-        return await self._parts.store.export_to(Path(file), scope=scope, progress=progress)
+        if scope is None:
+            stores = await self._parts.stores.all()
+            if self._parts.settings.isolation == "physical":
+                raise InputError(
+                    f"there are {len(stores)} users, each with a store of his own, and a file "
+                    "holds one state of one store: name the user to export"
+                )
+            return await stores[0].export_to(Path(file), scope=None, progress=progress)
+        store = await self._parts.store(scope)
+        return await store.export_to(Path(file), scope=scope, progress=progress)
 
     async def restore_from(
         self,
@@ -63,7 +74,7 @@ class Transferring(Running):
             InputError: If the file holds nothing of that user, or a scope has an agent.
             StoreError: If the database or the disk refuses; no row was written then.
         """
-        report = await self._parts.store.restore_from(
+        report = await self._restore(
             Path(file),
             scope=scope,
             as_scope=as_scope,
@@ -73,3 +84,28 @@ class Transferring(Running):
         # Recall would guess other tags in a project that never embedded the taxonomy's examples.
         await self._recaller.intent.prepare()
         return report
+
+    async def _restore(
+        self,
+        file: Path,
+        *,
+        scope: Scope | None,
+        as_scope: Scope | None,
+        with_purged: bool,
+        progress: Progress | None,
+    ) -> RestoreReport:
+        is_shared = self._parts.settings.isolation == "logical"
+        if scope is not None or is_shared:
+            (store,) = await self._parts.stores_of(None if is_shared else as_scope or scope)
+            return await store.restore_from(
+                file, scope=scope, as_scope=as_scope, with_purged=with_purged, progress=progress
+            )
+        reports: list[RestoreReport] = []
+        for user_id in await offload(lambda: users_of(file)):
+            store = await self._parts.store(Scope(user_id))
+            reports.append(
+                await store.restore_from(
+                    file, scope=Scope(user_id), with_purged=with_purged, progress=progress
+                )
+            )
+        return merge_restored(reports) if reports else RestoreReport(file=file, added={}, known={})

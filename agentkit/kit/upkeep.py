@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from agentkit.kit.running import Running
-from agentkit.store import Consistency, SettleReport
+from agentkit.store import Consistency, SettleReport, merge_consistency, merge_settled
 
 
 class Upkeep(Running):
@@ -23,7 +23,8 @@ class Upkeep(Running):
         Raises:
             StoreError: If the index cannot be opened or written.
         """
-        return await self._parts.store.reindex(progress=progress)
+        stores = await self._parts.stores.all()
+        return merge_settled([await store.reindex(progress=progress) for store in stores])
 
     async def prove(self, *, progress: Callable[[int, int], None] | None = None) -> Consistency:
         """Compare every key with the index, and read every trajectory; nothing is changed.
@@ -34,7 +35,8 @@ class Upkeep(Running):
         Raises:
             StoreError: If the database cannot be read.
         """
-        return await self._parts.store.prove(progress=progress)
+        stores = await self._parts.stores.all()
+        return merge_consistency([await store.prove(progress=progress) for store in stores])
 
     async def mend(
         self, found: Consistency, *, progress: Callable[[int, int], None] | None = None
@@ -48,4 +50,9 @@ class Upkeep(Running):
         Raises:
             StoreError: If database, index or blobs cannot be written.
         """
-        await self._parts.store.mend(found, progress=progress)
+        stores = await self._parts.stores.all()
+        for store in stores:
+            # With several stores a proof says what is wrong, not where.
+            own = found if len(stores) == 1 else await store.prove()
+            if not own.ok:
+                await store.mend(own, progress=progress)

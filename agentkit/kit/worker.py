@@ -31,6 +31,7 @@ class Worker:
         self._reflector = reflector
         self._background = background
         self._awake = False
+        self._turn = 0
         self._dropped: list[Job] = []
         self._alarm: asyncio.TimerHandle | None = None
 
@@ -66,17 +67,32 @@ class Worker:
         done = 0
         await self._release_dropped()
         lease_s = self._parts.policy.reflection.timeout_s + LEASE_MARGIN_S
-        while job := await self._parts.store.claim(kinds=KINDS, lease_s=lease_s, scope=scope):
+        while job := await self._claim(scope, lease_s=lease_s):
             report = await self._do(job)
             done += 1
             if report is not None:
                 reports.append(report)
             if progress is not None:
                 progress(done, await self._waiting(scope))
-        report = await self._parts.store.settle()
-        if report.problem:
-            logger.warning("index and embeddings are behind: %s", report.problem)
+        for store in await self._parts.stores.all():
+            report = await store.settle()
+            if report.problem:
+                logger.warning("index and embeddings are behind: %s", report.problem)
         return tuple(reports)
+
+    async def _claim(self, scope: Scope | None, *, lease_s: float) -> Job | None:
+        """The next due job; with several stores each has its turn, whoever has the most jobs."""
+        if scope is not None:
+            store = await self._parts.store(scope)
+            return await store.claim(kinds=KINDS, lease_s=lease_s, scope=scope)
+        stores = await self._parts.stores.all()
+        for step in range(len(stores)):
+            place = (self._turn + step) % len(stores)
+            job = await stores[place].claim(kinds=KINDS, lease_s=lease_s)
+            if job is not None:
+                self._turn = place + 1
+                return job
+        return None
 
     async def _awake_work(self) -> None:
         self._awake = False
@@ -86,7 +102,8 @@ class Worker:
     async def _set_alarm(self) -> None:
         """Come back when the next job is due: one put back, or one whose worker died."""
         now = self._parts.clock()
-        jobs = await self._parts.store.jobs(states=("pending", "running"))
+        stores = await self._parts.stores.all()
+        jobs = [job for one in stores for job in await one.jobs(states=("pending", "running"))]
         due = [job.lease_until or job.run_after for job in jobs if job.kind in KINDS]
         self.rest()
         if due:
@@ -97,14 +114,16 @@ class Worker:
         """Put back what was being done when its event loop ended: nobody does it now."""
         while self._dropped:
             job = self._dropped[-1]
-            await self._parts.store.retry_job(
+            store = await self._parts.store(job.scope)
+            await store.retry_job(
                 job, error="cut off before it was done", run_after=self._parts.clock()
             )
             self._dropped.remove(job)
 
     async def _waiting(self, scope: Scope | None) -> int:
         now = self._parts.clock()
-        jobs = await self._parts.store.jobs(scope, states=("pending",))
+        stores = await self._parts.stores_of(scope)
+        jobs = [job for one in stores for job in await one.jobs(scope, states=("pending",))]
         return sum(job.run_after <= now for job in jobs)
 
     async def _do(self, job: Job) -> ReflectionReport | None:
@@ -132,14 +151,15 @@ class Worker:
 
     async def _put_back(self, job: Job, error: Exception) -> None:
         said = f"{type(error).__name__}: {error}"
+        store = await self._parts.store(job.scope)
         permanent = isinstance(error, ReflectionError) and not error.retryable
         if permanent or job.attempts >= self._parts.policy.reflection.attempts:
-            await self._parts.store.bury_job(job, error=said)
+            await store.bury_job(job, error=said)
             return
         asked_s = error.retry_after_s if isinstance(error, ReflectionError) else None
         wait_s = asked_s if asked_s is not None else backoff_s(job.attempts)
         run_after = self._parts.clock() + timedelta(seconds=wait_s)
-        await self._parts.store.retry_job(job, error=said, run_after=run_after)
+        await store.retry_job(job, error=said, run_after=run_after)
 
 
 def backoff_s(attempts: int) -> float:

@@ -5,10 +5,10 @@ runs it anew. So code that reads and then writes is right here as it is under SQ
 whatever it reads first. A read is one snapshot (REPEATABLE READ), which waits for nobody.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, create_engine
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -82,6 +82,91 @@ def open_postgres(url: URL) -> Engine:
         # Times, vectors and texts of people stay out of error messages.
         hide_parameters=True,
     )
+
+
+def in_schema(database_url: str, schema: str) -> str:
+    """Return the address under which everything is looked for, and made, in one schema.
+
+    Args:
+        database_url: Address of the database.
+        schema: Its name, of plain lower-case characters.
+    """
+    url = make_url(database_url)
+    asked = url.query.get("options", "")
+    options = " ".join(asked) if isinstance(asked, tuple) else asked
+    placed = url.update_query_dict({"options": f"{options} -c search_path={schema}".strip()})
+    return placed.render_as_string(hide_password=False)
+
+
+def make_schema(database_url: str, schema: str) -> None:
+    """Make a schema; having it already is harmless.
+
+    Args:
+        database_url: Address of the database.
+        schema: Its name, of plain lower-case characters.
+
+    Raises:
+        StoreError: If the server refuses or cannot be reached.
+    """
+    if schema not in list_schemas(database_url, prefix=schema):
+        _ask(database_url, f'CREATE SCHEMA IF NOT EXISTS "{schema}"')
+
+
+def list_schemas(database_url: str, *, prefix: str) -> list[str]:
+    """Return the names of the schemas that begin so.
+
+    Args:
+        database_url: Address of the database.
+        prefix: Plain lower-case characters, `_` among them.
+
+    Raises:
+        StoreError: If the server refuses or cannot be reached.
+    """
+    found = _ask(database_url, "SELECT nspname FROM pg_namespace")
+    return [name for name in found if name.startswith(prefix)]
+
+
+def has_table(database_url: str, name: str) -> bool:
+    """Whether a table is found where the address looks first.
+
+    Args:
+        database_url: Address of the database.
+        name: Name of the table, of plain lower-case characters.
+
+    Raises:
+        StoreError: If the server refuses or cannot be reached.
+    """
+    return _ask(database_url, f"SELECT to_regclass('{name}')::text") not in ([], [None])
+
+
+def has_rows(database_url: str, table: str) -> bool:
+    """Whether a table that is there holds anything.
+
+    Args:
+        database_url: Address of the database.
+        table: Its name, of plain lower-case characters.
+
+    Raises:
+        StoreError: If the server refuses or cannot be reached.
+    """
+    return bool(_ask(database_url, f"SELECT 1 FROM {table} LIMIT 1"))
+
+
+def _ask(database_url: str, statement: str) -> list[Any]:
+    """Run one statement on a connection of its own, and return the first column."""
+    engine = open_postgres(postgres_url(make_url(database_url)))
+    try:
+        with engine.begin() as connection:
+            result = connection.exec_driver_sql(statement)
+            return [row[0] for row in result] if result.returns_rows else []
+    except DBAPIError as error:
+        raise StoreError(
+            f"the database cannot be asked: {words(error)}; see that the server runs and that "
+            "database_url is right",
+            retryable=is_outage(error) or sqlstate(error) is None,
+        ) from error
+    finally:
+        engine.dispose()
 
 
 def reader(engine: Engine) -> Engine:

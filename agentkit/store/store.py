@@ -49,6 +49,7 @@ class Store(
         clock: Clock,
         index: VectorIndex | None = None,
         slot: IndexSlot | None = None,
+        owner: str | None = None,
         reached: Reached = go_on,
     ) -> "Store":
         """Return an open store, with the database brought to this release's schema.
@@ -64,6 +65,7 @@ class Store(
             clock: Where the time comes from.
             index: An index that is open already, in place of the one at `index_path`.
             slot: Any index, opened when it is first needed, in place of both.
+            owner: Folder name of the one user whose store it is, or None for all users.
             reached: Told each point of a write: where a fault test ends the process.
 
         Raises:
@@ -85,6 +87,7 @@ class Store(
                 reached=reached,
             )
             store._database.read_now(store._refuse_other_name)
+            store._take(owner)
         except BaseException:
             engine.dispose()
             raise

@@ -292,6 +292,12 @@ class PurgeMarkRow(Row, table=True):
     mark: str = Field(primary_key=True, max_length=HASH_CHARS)
 
 
+class StoreOwnerRow(Row, table=True):
+    """The user whose store this is, by a hash of the name; no row where all users share it."""
+
+    owner: str = Field(primary_key=True, max_length=HASH_CHARS)
+
+
 class PinnedEmbedderRow(Row, table=True):
     """The embedder whose vectors this store holds; one row."""
 

@@ -75,6 +75,39 @@ class Comparison:
     languages: dict[str, Agreement]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogTrial:
+    """The log of one store, ranked by both.
+
+    Attributes:
+        old: The embedder in use.
+        new: The other one.
+        logged: Records of the log that were looked at.
+        queries: One entry a query that could be ranked.
+    """
+
+    old: EmbedderIdentity
+    new: EmbedderIdentity
+    logged: int
+    queries: tuple[QueryTrial, ...]
+
+
+def compare_trials(trials: Sequence[LogTrial]) -> Comparison:
+    """Return what the logs of all stores together say.
+
+    Args:
+        trials: One entry a store, at least one, all of the same two embedders.
+    """
+    queries = [query for trial in trials for query in trial.queries]
+    return Comparison(
+        old=trials[0].old,
+        new=trials[0].new,
+        logged=sum(trial.logged for trial in trials),
+        overall=summarise(queries),
+        languages=by_language(queries),
+    )
+
+
 def try_query(
     memory_ids: Sequence[str],
     *,

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from agentkit import Kit
 from agentkit.evaluation.importers import read_recordings
-from agentkit.kit.opening import BLOBS_FOLDER, DATABASE_FILE
 from agentkit.kit.parts import Parts
 from agentkit.kit.tasks import RunRecord
 from agentkit.policy import Policy, load_policy
@@ -19,6 +18,8 @@ from agentkit.recall import AliasTable
 from agentkit.records import Lesson, Scope, Step, Tag, Verdict
 from agentkit.settings import load_settings
 from agentkit.store import FolderBlobs, Reached, Store, go_on, index_slot
+from agentkit.store.layout import BLOBS_FOLDER, DATABASE_FILE
+from agentkit.store.stores import SharedStore
 from agentkit.templates import Templates
 from agentkit.testing import FixedClock, HashEmbedder, new_episode, new_memory
 from tests.lived_in import NOW, SESSIONS, live_in, store_at
@@ -81,7 +82,7 @@ def kit_in(project: Path, *, clock: FixedClock | None = None, reached: Reached =
         settings=settings,
         policy=policy,
         templates=Templates(Project(project).content("prompts")),
-        store=store,
+        stores=SharedStore(store),
         embedder=embedder,
         clock=clock,
         aliases=aliases,

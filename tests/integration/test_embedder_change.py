@@ -16,6 +16,7 @@ from agentkit.ports import Embedder, EmbedderIdentity, EmbedKind
 from agentkit.records import Float32Array, Scope
 from agentkit.store import FolderBlobs, MemoryEdit, Store
 from agentkit.store.qdrant import QdrantIndex
+from agentkit.store.trials import compare_trials
 from agentkit.testing import FixedClock, HashEmbedder, MemoryVectorIndex, new_memory
 
 ALICE, BOB = Scope("alice"), Scope("bob")
@@ -416,10 +417,11 @@ async def test_without_a_logged_query_there_is_nothing_to_compare(place: Place) 
     async with place.opened(old_embedder()) as store:
         await lived_in(store)
         await store.fill(Counting())
-        found = await store.compare(old_embedder(), Counting(), limit=10, prepare=str)
+        log = await store.try_log(old_embedder(), Counting(), limit=10, prepare=str)
+        found = compare_trials([log])
         assert (found.logged, found.overall.queries, found.languages) == (0, 0, {})
         with pytest.raises(InputError, match="limit"):
-            await store.compare(old_embedder(), Counting(), limit=0, prepare=str)
+            await store.try_log(old_embedder(), Counting(), limit=0, prepare=str)
 
 
 async def test_vectors_handed_over_are_those_of_the_embedder_that_made_them(place: Place) -> None:

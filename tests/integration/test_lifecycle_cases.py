@@ -225,7 +225,7 @@ async def test_nothing_named_is_nothing_done(kit: Kit) -> None:
     """IS-07."""
     for n in range(5):
         await written(kit, f"Shelf {n} holds paper")
-    store = kit._parts.store  # pyright: ignore[reportPrivateUsage] - the door below
+    store = await kit._parts.store(ALICE)  # pyright: ignore[reportPrivateUsage] - the door below
     for call in (
         kit.forget([], scope=ALICE, reason="r"),
         store.purge_memories(ALICE, []),

@@ -112,7 +112,7 @@ async def test_a_purged_memory_leaves_no_trace_in_any_file(tmp_path: Path) -> No
             ],
             scope=ALICE,
         )
-        store = kit._parts.store  # pyright: ignore[reportPrivateUsage] - links have no door yet
+        store = await kit._parts.store(ALICE)  # pyright: ignore[reportPrivateUsage] - links have no door yet
         rationale = f"one says {MARK}, the other does not"
         link = MemoryLink(
             from_id=memory.memory_id,

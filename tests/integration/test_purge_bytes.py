@@ -174,7 +174,7 @@ async def test_a_memory_that_is_purged_is_in_no_column_of_what_stays(
 ) -> None:
     secret = f"The door code is {MARK} until Friday"
     async with kit_on(tmp_path, request, kind) as kit:
-        store: Store = kit._parts.store  # pyright: ignore[reportPrivateUsage] - links have no door
+        store: Store = await kit._parts.store(OTHER)  # pyright: ignore[reportPrivateUsage] - links have no door
         url = kit.settings.database_url or ""
         report = await kit.remember(secret, scope=OTHER)
         kept = (await kit.remember("Invoices are on floor three", scope=OTHER)).memory

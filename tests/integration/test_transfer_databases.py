@@ -82,7 +82,7 @@ async def fill(kit: Kit, clock: FixedClock) -> None:
     for scope in SCOPES:
         held = await kit.memories(scope=scope)
         ended = [memory for memory in held if memory.scope == scope][:3]
-        store: Store = kit._parts.store  # pyright: ignore[reportPrivateUsage] - no door does it
+        store: Store = await kit._parts.store(scope)  # pyright: ignore[reportPrivateUsage] - no door does it
         await store.change_status(
             scope,
             ended[0].memory_id,

@@ -15,6 +15,7 @@ from agentkit.store.drafts import Draft, draft
 from agentkit.store.ownership import IndexSlot
 from agentkit.store.points import Reached, go_on
 from agentkit.store.rows.change import Change
+from agentkit.store.rows.owning import get_owner, own, refuse_other_owner
 from agentkit.store.rows.pinned import get_pinned, pin, refuse_other
 from agentkit.store.values import NewMemory
 
@@ -129,6 +130,22 @@ class Room:
         except EmbedderError as error:
             return str(error)
         return ""
+
+    def _take(self, owner: str | None) -> None:
+        """Make sure that this store is that user's, or shared."""
+        found = self._database.read_now(get_owner)
+        refuse_other_owner(found, owner)
+        if owner is not None and found is None:
+            self._database.write_now(lambda session: own(session, owner))
+
+    def rest(self) -> None:
+        """Let go of files and connections that nobody uses now; the next call opens them again."""
+        if self._indexing.acquire(blocking=False):
+            try:
+                self._index.close()
+            finally:
+                self._indexing.release()
+        self._database.close()
 
     async def close(self) -> None:
         """Let go of index and database; what was written is durable already."""

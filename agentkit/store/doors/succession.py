@@ -17,7 +17,7 @@ from agentkit.store.offload import offload
 from agentkit.store.rows import levels, outbox, retrievals, successor
 from agentkit.store.rows.outbox import TextToEmbed
 from agentkit.store.rows.pinned import get_pinned
-from agentkit.store.trials import Comparison, QueryTrial, by_language, summarise, try_query
+from agentkit.store.trials import LogTrial, QueryTrial, try_query
 from agentkit.store.values import FillReport, KeptVectors, SettleReport, SwitchReport
 from agentkit.text import language_of
 
@@ -73,7 +73,7 @@ class SuccessionDoor(RebuildDoor):
             lacking = await self._lacking(identity)
         return FillReport(embedder=identity.fingerprint, embedded=embedded, keys=total)
 
-    async def compare(
+    async def try_log(
         self,
         old: Embedder,
         new: Embedder,
@@ -81,7 +81,7 @@ class SuccessionDoor(RebuildDoor):
         limit: int,
         prepare: Callable[[str], str],
         progress: Progress | None = None,
-    ) -> Comparison:
+    ) -> LogTrial:
         """Rank the memories for the last logged queries with both embedders, exactly.
 
         Args:
@@ -109,12 +109,11 @@ class SuccessionDoor(RebuildDoor):
                 batch = asked[start : start + BATCH_QUERIES]
                 trials += await self._try(batch, scope, pair, prepare=prepare)
                 told.add(len(batch))
-        return Comparison(
+        return LogTrial(
             old=pair.old_identity,
             new=pair.new_identity,
             logged=len(logged),
-            overall=summarise(trials),
-            languages=by_language(trials),
+            queries=tuple(trials),
         )
 
     async def switch(self, new: Embedder, *, progress: Progress | None = None) -> SwitchReport:

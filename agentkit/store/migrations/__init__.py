@@ -3,4 +3,4 @@
 from pathlib import Path
 
 LOCATION = Path(__file__).parent
-REVISIONS: tuple[str, ...] = ("0001", "0002")
+REVISIONS: tuple[str, ...] = ("0001", "0002", "0003")
