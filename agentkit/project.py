@@ -34,6 +34,10 @@ database_url: null
 # Folder of everything that is written: database, index, recorded runs.
 state_dir: .agentkit
 
+# How users are kept apart: logical (one store, every call filters) or physical (a store for each).
+# A project that holds memories in one mode does not open in the other: export and restore.
+isolation: logical
+
 # null: a folder in the state folder. s3://<bucket>/<prefix>?endpoint=https://<host>&region=<name>
 # (pip install 'agentkit-hindsight[s3]'); its keys belong in AWS_ACCESS_KEY_ID and its kin.
 blobs_url: null

@@ -10,7 +10,7 @@ from typing import Any, Self
 ANSWER_LIMIT_S = 240.0
 
 SCRIPT = """
-import asyncio, json, sys
+import asyncio, json, sys, time
 from agentkit.kit import Kit
 from agentkit.testing import HashEmbedder
 
@@ -24,7 +24,17 @@ async def write(prefix, number):
             await kit.settle()
     return number
 
+async def time_writes(prefix, number):
+    spent_ms = []
+    for place in range(number):
+        started = time.perf_counter()
+        await kit.remember(f"{prefix} keeps entry {place} in drawer {place * 7}", scope=scope)
+        spent_ms.append((time.perf_counter() - started) * 1_000)
+    return spent_ms
+
 async def do(order, words):
+    if order == "time writes":
+        return await time_writes(*words)
     if order == "write":
         return await write(*words)
     if order == "remember":

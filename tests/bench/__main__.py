@@ -8,6 +8,7 @@ from pathlib import Path
 from agentkit.policy import load_policy
 from agentkit.project import Project
 from agentkit.store import open_embedder
+from tests.bench.faults import write_faults
 from tests.bench.locomo import write_locomo
 from tests.bench.quality import Bench, write_quality
 from tests.bench.startup import write_startup
@@ -24,6 +25,7 @@ def main() -> None:
     if not given.data.is_dir():
         parser.error(f"no folder {given.data}; make bench DATA=FOLDER names the data sets")
     write_startup(ROOT / "evals" / "baselines")
+    write_faults(ROOT / "evals" / "baselines")
     with tempfile.TemporaryDirectory(prefix="agentkit-bench-") as scratch:
         embedder = open_embedder("local")
         assert embedder is not None

@@ -49,6 +49,11 @@ What to know when reading them:
 * `locomo-loco.json` holds all questions of LoCoMo, the fusion fitted on every conversation but
   the one asked about, beside the best fixed weight chosen with the answers in hand
   (`python -m tests.bench.locomo`).
+* `index.json` (`python -m tests.bench.index`) says how well and how fast Chroma finds, and how many
+  rows a second `agentkit reindex` writes: `reindex_keys_per_s`.
+* `faults.json` (`python -m tests.bench.faults`, part of `make bench`) counts processes killed at
+  each named point of the write path, and what was lost, doubled or half then; and how long a write
+  takes while four processes write into one SQLite project and a fifth recalls.
 * `startup.json` says how long `agentkit --help` takes beside `import typer`.
 * The fingerprint changes with any policy file, also those that recall does not read.
 """

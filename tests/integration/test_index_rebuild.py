@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -201,3 +202,31 @@ def test_the_command_rebuilds_and_its_exit_code_is_true(
     (tmp_path / "agentkit.yaml").write_text("index: none\n", encoding="utf-8")
     assert run(["reindex", "--project", project]) == EXIT_FAILED
     assert "index is none" in capsys.readouterr().err
+
+
+def test_with_the_index_folder_deleted_recall_answers_the_same_and_a_rebuild_brings_it_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ["--project", str(tmp_path)]
+    as_user = ["--user", "a", *where]
+
+    def answer() -> list[tuple[str, float]]:
+        capsys.readouterr()
+        assert run(["recall", "when do reports go out?", "--json", *as_user]) == 0
+        hits = json.loads(capsys.readouterr().out)["hits"]
+        return [(hit["memory_id"], hit["similarity"]) for hit in hits]
+
+    (tmp_path / "memory").mkdir()
+    (tmp_path / "memory" / "recall.yaml").write_text("timeout_s: 60\n", encoding="utf-8")
+    for text in ("Reports go out on Fridays.", "The printer is on floor two."):
+        assert run(["remember", text, *as_user]) == 0
+    assert run(["reindex", *where]) == 0
+    before = answer()
+    assert len(before) >= 1
+    shutil.rmtree(tmp_path / ".agentkit" / "chroma")
+    assert answer() == before
+    assert run(["doctor", "--consistency", *where]) == EXIT_FAILED
+    capsys.readouterr()
+    assert run(["reindex", "--json", *where]) == 0
+    assert json.loads(capsys.readouterr().out)["indexed"] >= len(before)
+    assert run(["doctor", "--consistency", *where]) == 0

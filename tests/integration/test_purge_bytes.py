@@ -26,7 +26,7 @@ from tests.lived_in import NOW, kit_at, live_in, store_at
 MARK = "zq7falcon"
 OWNER, OTHER = Scope(f"owner-{MARK}"), Scope("other")
 # What belongs to nobody, and never holds a word of a user.
-NOBODYS = {"alembic_version", "pinned_embedder", "policy_version", "purge_mark"}
+NOBODYS = {"alembic_version", "pinned_embedder", "policy_version", "purge_mark", "store_owner"}
 
 
 def forms(mark: str) -> set[bytes]:

@@ -45,7 +45,7 @@ Values = dict[str, object]
 Key = tuple[object, ...]
 
 # Tables that do not travel: what they hold follows from the records and from the header.
-NOT_MOVED = frozenset({"outbox", "pinned_embedder"})
+NOT_MOVED = frozenset({"outbox", "pinned_embedder", "store_owner"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
