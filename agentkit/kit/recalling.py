@@ -221,10 +221,15 @@ class Recaller:
             index = self._cache.get(scope.user_id)
         store = await self._parts.store(scope)
         changes = await store.changes(scope, since=index.revision)
+        if changes.complete:
+            # A whole scope takes a while: neither the loop nor another user waits for it.
+            await offload(lambda: index.apply(changes))
+        elif changes.revision > index.revision:
+            index.apply(changes)
+        else:
+            return Fresh(index=index, refused=changes.refused)
         with self._lock:
-            if changes.revision > index.revision or changes.complete:
-                index.apply(changes)
-                self._cache.resized(scope.user_id)
+            self._cache.resized(scope.user_id)
         return Fresh(index=index, refused=changes.refused)
 
     async def _hits(self, ranking: Ranking, scope: Scope) -> tuple[Hit, ...]:

@@ -11,6 +11,7 @@ from agentkit.store import open_embedder
 from tests.bench.faults import write_faults
 from tests.bench.locomo import write_locomo
 from tests.bench.quality import Bench, write_quality
+from tests.bench.recall import write_recall_speed
 from tests.bench.startup import write_startup
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -26,6 +27,7 @@ def main() -> None:
         parser.error(f"no folder {given.data}; make bench DATA=FOLDER names the data sets")
     write_startup(ROOT / "evals" / "baselines")
     write_faults(ROOT / "evals" / "baselines")
+    asyncio.run(write_recall_speed(ROOT / "evals" / "baselines"))
     with tempfile.TemporaryDirectory(prefix="agentkit-bench-") as scratch:
         embedder = open_embedder("local")
         assert embedder is not None

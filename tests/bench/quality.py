@@ -54,6 +54,8 @@ What to know when reading them:
 * `faults.json` (`python -m tests.bench.faults`, part of `make bench`) counts processes killed at
   each named point of the write path, and what was lost, doubled or half then; and how long a write
   takes while four processes write into one SQLite project and a fifth recalls.
+* `recall-speed.json` (`python -m tests.bench.recall`) sets one recall and one write beside raw
+  Chroma and brute force in numpy, in one process: what counts are the ratios.
 * `startup.json` says how long `agentkit --help` takes beside `import typer`.
 * The fingerprint changes with any policy file, also those that recall does not read.
 """

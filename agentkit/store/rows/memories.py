@@ -3,9 +3,10 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import cast
+from typing import Any, cast
 
-from sqlalchemy import ColumnElement, func, or_
+from sqlalchemy import BindParameter, ColumnElement, bindparam, func, or_
+from sqlalchemy import select as select_columns
 from sqlmodel import Session, col, select
 
 from agentkit.errors import NotFoundError
@@ -28,11 +29,48 @@ from agentkit.store.tables import (
     MemoryKeyRow,
     MemoryRow,
     MemoryTagRow,
+    Row,
 )
 from agentkit.text import normalise
 
 # Writing what is archived again makes a new memory: the archived one would not come back.
 REPEATABLE = ("pending", "active", "disputed")
+
+# A row as it was selected: the object, or its columns by the same names.
+StoredMemory = Any
+
+# Built once: building them takes longer than SQLite takes to answer.
+_IDS: BindParameter[list[str]] = bindparam("ids", expanding=True)
+_STATUSES: BindParameter[list[str]] = bindparam("statuses", expanding=True)
+_USER: BindParameter[str] = bindparam("user")
+_AGENT: BindParameter[str] = bindparam("agent")
+_NOW: BindParameter[datetime] = bindparam("now")
+_CUES = (
+    select_columns(col(MemoryKeyRow.memory_id), col(MemoryKeyRow.text))
+    .where(col(MemoryKeyRow.memory_id).in_(_IDS), col(MemoryKeyRow.kind) == "cue")
+    .order_by(col(MemoryKeyRow.memory_id), col(MemoryKeyRow.ordinal))
+)
+_TAGS = select_columns(
+    col(MemoryTagRow.memory_id), col(MemoryTagRow.facet), col(MemoryTagRow.value)
+).where(col(MemoryTagRow.memory_id).in_(_IDS))
+_EVIDENCE = (
+    select_columns(
+        col(MemoryEvidenceRow.memory_id),
+        col(MemoryEvidenceRow.step_id),
+        col(MemoryEvidenceRow.quote),
+    )
+    .where(col(MemoryEvidenceRow.memory_id).in_(_IDS))
+    .order_by(col(MemoryEvidenceRow.memory_id), col(MemoryEvidenceRow.ordinal))
+)
+_OF_USER = select_columns(*Row.metadata.tables[str(MemoryRow.__tablename__)].c).where(
+    col(MemoryRow.id).in_(_IDS),
+    col(MemoryRow.user_id) == _USER,
+    col(MemoryRow.status).in_(_STATUSES),
+    or_(col(MemoryRow.valid_to).is_(None), col(MemoryRow.valid_to) > _NOW),
+)
+_OF_AGENT = _OF_USER.where(
+    or_(col(MemoryRow.agent_id).is_(None), col(MemoryRow.agent_id) == _AGENT)
+)
 
 
 def find_row(session: Session, scope: Scope, memory_id: str) -> MemoryRow:
@@ -129,6 +167,8 @@ def list_memories(
         InputError: If limit or offset is out of range.
     """
     check_page(limit=limit, offset=offset)
+    if ids is not None and memory_type is None and tag is None:
+        return _shown(session, scope, ids, now=now, statuses=statuses)
     query = select(MemoryRow).where(
         *_filters(scope, now=now, memory_type=memory_type, tag=tag),
         col(MemoryRow.status).in_(statuses),
@@ -139,6 +179,27 @@ def list_memories(
     rows: list[MemoryRow] = []
     for chunk in chunks([normalise(memory_id) for memory_id in ids]):
         rows.extend(session.exec(query.where(col(MemoryRow.id).in_(chunk))))
+    rows.sort(key=lambda row: (-row.created_at.timestamp(), row.id))
+    return load(session, rows)
+
+
+def _shown(
+    session: Session,
+    scope: Scope,
+    ids: Sequence[str],
+    *,
+    now: datetime,
+    statuses: Sequence[MemoryStatus],
+) -> tuple[Memory, ...]:
+    """What every recall does last, so without the objects and the building of a query."""
+    connection = session.connection()
+    given = {"user": scope.user_id, "now": now, "statuses": list(statuses)}
+    if scope.agent_id is not None:
+        given["agent"] = scope.agent_id
+    statement = _OF_USER if scope.agent_id is None else _OF_AGENT
+    rows: list[StoredMemory] = []
+    for chunk in chunks([normalise(memory_id) for memory_id in ids]):
+        rows.extend(connection.execute(statement, {**given, "ids": chunk}).all())
     rows.sort(key=lambda row: (-row.created_at.timestamp(), row.id))
     return load(session, rows)
 
@@ -186,26 +247,20 @@ def get_history(session: Session, scope: Scope, memory_id: str) -> tuple[MemoryE
     )
 
 
-def load(session: Session, rows: Sequence[MemoryRow]) -> tuple[Memory, ...]:
+def load(session: Session, rows: Sequence[StoredMemory]) -> tuple[Memory, ...]:
     """Return the memories of rows, in their order, with cues, tags and evidence."""
     cues: dict[str, list[str]] = defaultdict(list)
     tags: dict[str, list[Tag]] = defaultdict(list)
     evidence: dict[str, list[Evidence]] = defaultdict(list)
+    connection = session.connection()
     for chunk in chunks([row.id for row in rows]):
-        for key in session.exec(
-            select(MemoryKeyRow.memory_id, MemoryKeyRow.text)
-            .where(col(MemoryKeyRow.memory_id).in_(chunk), MemoryKeyRow.kind == "cue")
-            .order_by(col(MemoryKeyRow.memory_id), col(MemoryKeyRow.ordinal))
-        ):
-            cues[key[0]].append(key[1])
-        for tag in session.exec(select(MemoryTagRow).where(col(MemoryTagRow.memory_id).in_(chunk))):
-            tags[tag.memory_id].append(Tag(tag.facet, tag.value))
-        for step in session.exec(
-            select(MemoryEvidenceRow)
-            .where(col(MemoryEvidenceRow.memory_id).in_(chunk))
-            .order_by(col(MemoryEvidenceRow.memory_id), col(MemoryEvidenceRow.ordinal))
-        ):
-            evidence[step.memory_id].append(Evidence(step.step_id, step.quote))
+        given = {"ids": chunk}
+        for memory_id, text in connection.execute(_CUES, given):
+            cues[memory_id].append(text)
+        for memory_id, facet, value in connection.execute(_TAGS, given):
+            tags[memory_id].append(Tag(facet, value))
+        for memory_id, step_id, quote in connection.execute(_EVIDENCE, given):
+            evidence[memory_id].append(Evidence(step_id, quote))
     return tuple(
         _memory(row, cues=cues[row.id], tags=tags[row.id], evidence=evidence[row.id])
         for row in rows
@@ -238,7 +293,7 @@ def _filters(
 
 
 def _memory(
-    row: MemoryRow, *, cues: list[str], tags: list[Tag], evidence: list[Evidence]
+    row: StoredMemory, *, cues: list[str], tags: list[Tag], evidence: list[Evidence]
 ) -> Memory:
     return Memory(
         memory_id=row.id,

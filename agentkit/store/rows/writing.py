@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import insert
-from sqlmodel import Session, col, or_, select
+from sqlmodel import Session, col, select
 
 from agentkit.errors import InputError
 from agentkit.ports import EmbedderIdentity
@@ -111,22 +111,25 @@ class _Known:
         self._now = change.now
         self._by_operation: dict[str, MemoryRow] = {}
         self._by_identity: dict[_Identity, list[MemoryRow]] = {}
+        found: dict[str, MemoryRow] = {}
         for chunk in chunks(drafts):
             operations = [d.operation_id for d in chunk if d.operation_id]
-            rows = change.session.exec(
-                select(MemoryRow)
-                .where(
-                    MemoryRow.user_id == scope.user_id,
-                    MemoryRow.agent_id == scope.agent_id,
-                    or_(
-                        col(MemoryRow.identity).in_([d.identity for d in chunk]),
-                        col(MemoryRow.operation_id).in_(operations),
-                    ),
-                )
-                .order_by(col(MemoryRow.id))
-            )
-            for row in rows:
-                self.remember(row)
+            # One condition a query, and no order: else SQLite reads all memories of the user.
+            for condition in (
+                col(MemoryRow.identity).in_([d.identity for d in chunk]),
+                col(MemoryRow.operation_id).in_(operations) if operations else None,
+            ):
+                if condition is not None:
+                    rows = change.session.exec(
+                        select(MemoryRow).where(
+                            MemoryRow.user_id == scope.user_id,
+                            MemoryRow.agent_id == scope.agent_id,
+                            condition,
+                        )
+                    )
+                    found.update((row.id, row) for row in rows)
+        for memory_id in sorted(found):
+            self.remember(found[memory_id])
 
     def remember(self, row: MemoryRow) -> None:
         """Take a row into account from now on."""
