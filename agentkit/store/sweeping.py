@@ -5,17 +5,21 @@ at would take them away, so it waits, or is refused, while a restore is going on
 """
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
 
 from agentkit.errors import StoreError
 from agentkit.store.engine import database_file, is_server
 from agentkit.store.locks import FileLock
 from agentkit.store.offload import offload
+from agentkit.store.postgres import words
 
 # Advisory lock of PostgreSQL; its number must only differ from other ones: "agentswp".
 _LOCK_KEY = int.from_bytes(b"agentswp", "big", signed=True)
@@ -36,7 +40,7 @@ class SweepLock:
     @contextmanager
     def storing(self) -> Generator[None]:
         """Hold off whoever would sweep, waiting first for one who does."""
-        with self._held(shared=True, patience_s=None, what=""):
+        with self._held(_Wish(shared=True)):
             yield
 
     @contextmanager
@@ -50,7 +54,7 @@ class SweepLock:
         Raises:
             StoreError: If a restore, or another sweep, is still going on after that.
         """
-        with self._held(shared=False, patience_s=patience_s, what=what):
+        with self._held(_Wish(what=what, patience_s=patience_s)):
             yield
 
     @asynccontextmanager
@@ -64,27 +68,36 @@ class SweepLock:
         Raises:
             StoreError: If a restore, or another sweep, is still going on after that.
         """
-        turn = ExitStack()
-        entered = asyncio.ensure_future(
-            offload(lambda: turn.enter_context(self.sweeping(what=what, patience_s=patience_s)))
-        )
+        wish = _Wish(what=what, patience_s=patience_s)
+        turn, closing = ExitStack(), threading.Lock()
+
+        def close() -> None:
+            with closing:
+                turn.close()
+
+        def enter() -> None:
+            turn.enter_context(self._held(wish))
+            if wish.gave_up.is_set():
+                # Its caller was cancelled while this thread waited, and may be gone altogether.
+                close()
+
+        entering = asyncio.ensure_future(offload(enter))
         try:
-            await asyncio.shield(entered)
+            await asyncio.shield(entering)
             yield
         finally:
-            if entered.done():
-                await offload(turn.close)
-            else:
-                # Its caller gave up: the thread that still waits lets go of what it gets.
-                entered.add_done_callback(lambda done: _let_go(turn, done))
+            wish.gave_up.set()
+            # A thread that waits still sees it at its next try.
+            await asyncio.wait([entering])
+            await offload(close)
 
     @contextmanager
-    def _held(self, *, shared: bool, patience_s: float | None, what: str) -> Generator[None]:
+    def _held(self, wish: "_Wish") -> Generator[None]:
         file = database_file(self._engine.url)
         if is_server(self._engine):
-            turn = self._on_server(shared=shared, patience_s=patience_s, what=what)
+            turn = self._on_server(wish)
         elif file is not None:
-            turn = _on_file(file, shared=shared, patience_s=patience_s, what=what)
+            turn = _on_file(file, wish)
         else:
             yield
             return
@@ -92,47 +105,67 @@ class SweepLock:
             yield
 
     @contextmanager
-    def _on_server(self, *, shared: bool, patience_s: float | None, what: str) -> Generator[None]:
-        suffix = "_shared" if shared else ""
-        engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
-        # A connection that dies lets go of it.
-        with engine.connect() as connection:
-
-            def try_once() -> bool:
+    def _on_server(self, wish: "_Wish") -> Generator[None]:
+        suffix = "_shared" if wish.shared else ""
+        with ExitStack() as connected:
+            try:
+                engine = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+                connection = connected.enter_context(engine.connect())
                 asked = f"SELECT pg_try_advisory_lock{suffix}({_LOCK_KEY})"
-                return bool(connection.exec_driver_sql(asked).scalar_one())
-
-            _wait(try_once, patience_s=patience_s, what=what)
+                wish.wait(lambda: bool(connection.exec_driver_sql(asked).scalar_one()))
+            except SQLAlchemyError as error:
+                raise StoreError(
+                    f"the database cannot do it now: {words(error)}; "
+                    "nothing was changed, try again",
+                    retryable=True,
+                ) from error
             try:
                 yield
             finally:
-                connection.exec_driver_sql(f"SELECT pg_advisory_unlock{suffix}({_LOCK_KEY})")
-
-
-def _let_go(turn: ExitStack, entered: "asyncio.Future[None]") -> None:
-    turn.close()
-    if not entered.cancelled():
-        # That it had to wait in vain is told to nobody any more.
-        entered.exception()
+                # A connection that has died has let go of it.
+                with suppress(SQLAlchemyError):
+                    connection.exec_driver_sql(f"SELECT pg_advisory_unlock{suffix}({_LOCK_KEY})")
 
 
 @contextmanager
-def _on_file(file: Path, *, shared: bool, patience_s: float | None, what: str) -> Generator[None]:
+def _on_file(file: Path, wish: "_Wish") -> Generator[None]:
     lock = FileLock(file.with_name(f"{file.name}.sweep.lock"))
-    _wait(lambda: lock.acquire(wait=False, shared=shared), patience_s=patience_s, what=what)
+    wish.wait(lambda: lock.acquire(wait=False, shared=wish.shared))
     try:
         yield
     finally:
         lock.release()
 
 
-def _wait(try_once: Callable[[], bool], *, patience_s: float | None, what: str) -> None:
-    until = None if patience_s is None else time.monotonic() + patience_s
-    while not try_once():
-        if until is not None and time.monotonic() >= until:
-            raise StoreError(
-                f"{what} has to wait: a restore or another sweep of trajectories is going on in "
-                "this store; nothing was changed, try again when it is done",
-                retryable=True,
-            )
-        time.sleep(_PAUSE_S)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Wish:
+    """Who wants the lock, and for how long.
+
+    Attributes:
+        shared: Whether others may hold it too.
+        what: What wants it, for the message.
+        patience_s: Longest wait in seconds, or None for any.
+        gave_up: Set when nobody wants it any more.
+    """
+
+    shared: bool = False
+    what: str = ""
+    patience_s: float | None = None
+    gave_up: threading.Event = field(default_factory=threading.Event)
+
+    def wait(self, try_once: Callable[[], bool]) -> None:
+        """Try until it is there.
+
+        Raises:
+            StoreError: If it was not to be had for so long.
+        """
+        until = None if self.patience_s is None else time.monotonic() + self.patience_s
+        while not try_once():
+            late = until is not None and time.monotonic() >= until
+            if late or self.gave_up.is_set():
+                raise StoreError(
+                    f"{self.what} has to wait: a restore or another sweep of trajectories is going "
+                    "on in this store; nothing was changed, try again when it is done",
+                    retryable=True,
+                )
+            time.sleep(_PAUSE_S)
