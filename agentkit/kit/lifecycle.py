@@ -8,7 +8,7 @@ from pathlib import Path
 from agentkit.errors import InputError
 from agentkit.kit.asking import build_lesson
 from agentkit.kit.embedding import try_embed
-from agentkit.kit.running import Running
+from agentkit.kit.running import LEFT_OPEN, Running
 from agentkit.policy import parse_tags
 from agentkit.records import Float32Array, Lesson, Memory, Scope, Tag
 from agentkit.reflection import admit, redact
@@ -164,6 +164,7 @@ class Lifecycle(Running):
         """Wait for what is still being written: it must not come after the purge."""
         await self.background.join(lane="log")
         await self.background.join(lane="record")
+        await self.background.join(subject=LEFT_OPEN)
 
     def _purged(self, report: PurgeReport, *, scope: Scope, rehearse: bool) -> PurgeReport:
         """Let go of what this process holds, and name the copies that purging does not reach."""

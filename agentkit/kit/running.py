@@ -23,6 +23,8 @@ logger = logging.getLogger("agentkit")
 
 # Writing a run takes milliseconds; over this the database is in trouble, and a run does not wait.
 TURN_LIMIT_S = 5.0
+# What the taking up of open tasks is about, for those who must not overtake it.
+LEFT_OPEN = "what was left open"
 
 
 class Holder:
@@ -157,9 +159,10 @@ class Running(Reading):
         async def recover() -> None:
             await self.tasks.recover()
             self._worker.wake()
-            await self._recaller.intent.prepare()
+            # On its own: whoever waits for what was left need not wait for the embedder.
+            self.background.spawn("embed the taxonomy", self._recaller.intent.prepare, lane="work")
 
-        self.background.spawn("take up what was left", recover, lane="work")
+        self.background.spawn("take up what was left", recover, lane="work", subject=LEFT_OPEN)
 
     async def aclose(self, *, timeout_s: float = EXIT_BUDGET_S) -> None:
         """Finish what is pending, and close the store. Calling it twice is harmless.
