@@ -37,14 +37,13 @@ def opened(
     root: Path,
     *,
     isolation: str = "physical",
-    index: str = "none",
     database_url: str | None = None,
 ) -> Kit:
     return Kit.open(
         root,
         embedder=HashEmbedder(),
         isolation=isolation,
-        index=index,
+        index="none",
         database_url=database_url,
         worker="external",
     )
@@ -78,7 +77,7 @@ async def test_names_that_resemble_each_other_have_stores_apart(tmp_path: Path) 
 
 
 async def test_no_byte_of_a_user_lies_in_the_store_of_another(tmp_path: Path) -> None:
-    async with opened(tmp_path, index="chroma") as kit:
+    async with opened(tmp_path) as kit:
         await kit.remember("The code word is xylophone-77", scope=ALICE)
         await kit.remember("Another thing entirely", scope=BOB)
         await kit.import_recordings(read_recordings(SESSIONS).recordings[:1], scope=BOB)

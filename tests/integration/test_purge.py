@@ -287,17 +287,19 @@ async def test_a_purge_from_an_index_server_says_what_the_server_may_keep(tmp_pa
 
 
 async def test_a_task_that_was_left_open_is_not_sealed_behind_a_purge(tmp_path: Path) -> None:
-    async with open_kit(tmp_path) as kit:
+    async with open_kit(tmp_path, index="none") as kit:
         store = await kit._parts.store(ALICE)  # pyright: ignore[reportPrivateUsage] - writes as a run does
         for number in range(20):
             said = Step(step_id="s0001", kind="user", text=f"{SECRET}, says note {number}")
             await store.append_steps(ALICE, f"session {number}", [said])
     days_later = FixedClock(datetime(2026, 12, 9, 9, 30, tzinfo=UTC))
-    kit = Kit.open(tmp_path, embedder=HashEmbedder(), clock=days_later, worker="external")
+    kit = Kit.open(
+        tmp_path, embedder=HashEmbedder(), clock=days_later, worker="external", index="none"
+    )
     async with kit:
         # What was left is being taken up at this moment.
         await kit.purge_user(scope=ALICE)
-    async with open_kit(tmp_path) as again:
+    async with open_kit(tmp_path, index="none") as again:
         assert await again.episodes(scope=ALICE) == ()
         assert await again.memories(scope=ALICE) == ()
     assert traces(tmp_path, MARK) == []
