@@ -161,6 +161,31 @@ async def test_a_name_that_means_everybody_opens_nothing(kit: Kit) -> None:
             kit.scope("alice", name)
 
 
+async def test_reading_makes_no_user(kit: Kit, tmp_path: Path) -> None:
+    """IS-08: whoever was only looked for has no store, and is in no copy."""
+    await remembered(kit, SECRET, Scope("alice"))
+
+    def folders() -> set[Path]:
+        return {path for path in tmp_path.rglob("*") if path.is_dir()}
+
+    checks, before = await kit.doctor(), folders()
+    ghost = Scope("ghost")
+    for _ in range(100):
+        assert await kit.memories(scope=ghost) == ()
+        assert await kit.jobs(scope=ghost) == ()
+        assert await kit.episodes(scope=ghost) == ()
+        assert await kit.retrievals(scope=ghost) == ()
+    for look in (kit.memory, kit.history, kit.links, kit.episode, kit.trajectory):
+        with pytest.raises(NotFoundError):
+            await look("ghost", scope=ghost)
+    with pytest.raises(InputError):
+        await kit.export_to(tmp_path / "ghost.jsonl", scope=ghost)
+    assert folders() == before
+    assert [check.name for check in await kit.doctor()] == [check.name for check in checks]
+    memory_id = await remembered(kit, "The ghost writes", ghost)
+    assert [one.memory_id for one in await kit.memories(scope=ghost)] == [memory_id]
+
+
 def test_a_shell_shows_nothing_of_another_user(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
