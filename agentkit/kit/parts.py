@@ -48,6 +48,14 @@ class Parts:
         """
         return await self.stores.of(scope)
 
+    async def seen(self, scope: Scope) -> Store:
+        """Return a store to read a user's memory from, and nothing else: none is made for it.
+
+        Raises:
+            StoreError: If it cannot be opened.
+        """
+        return await self.stores.seen(scope)
+
     async def stores_of(self, scope: Scope | None) -> tuple[Store, ...]:
         """Return the store that holds a user's memory, or for None every store.
 

@@ -89,7 +89,7 @@ class Reading:
         Raises:
             NotFoundError: If there is none of that id in this scope.
         """
-        store = await self._parts.store(scope)
+        store = await self._parts.seen(scope)
         return await store.memory(scope, memory_id)
 
     async def memories(
@@ -112,7 +112,7 @@ class Reading:
             limit: Most entries, at least 1.
             offset: Entries to skip, at least 0.
         """
-        store = await self._parts.store(scope)
+        store = await self._parts.seen(scope)
         return await store.memories(
             scope,
             statuses=statuses,
@@ -128,7 +128,7 @@ class Reading:
         Raises:
             NotFoundError: If there is none of that id in this scope.
         """
-        store = await self._parts.store(scope)
+        store = await self._parts.seen(scope)
         return await store.history(scope, memory_id)
 
     async def links(self, memory_id: str, *, scope: Scope) -> tuple[MemoryLink, ...]:
@@ -137,7 +137,7 @@ class Reading:
         Raises:
             NotFoundError: If there is none of that id in this scope.
         """
-        store = await self._parts.store(scope)
+        store = await self._parts.seen(scope)
         return await store.links(scope, memory_id)
 
     async def episode(self, episode_id: str, *, scope: Scope) -> Episode:
@@ -146,7 +146,7 @@ class Reading:
         Raises:
             NotFoundError: If there is none of that id in this scope.
         """
-        store = await self._parts.store(scope)
+        store = await self._parts.seen(scope)
         return await store.episode(scope, episode_id)
 
     async def episodes(
@@ -159,7 +159,7 @@ class Reading:
             limit: Most entries, at least 1.
             offset: Entries to skip, at least 0.
         """
-        store = await self._parts.store(scope)
+        store = await self._parts.seen(scope)
         return await store.episodes(scope, limit=limit, offset=offset)
 
     async def trajectory(self, episode_id: str, *, scope: Scope) -> Trajectory:
@@ -169,7 +169,7 @@ class Reading:
             NotFoundError: If there is no such episode in this scope.
             StoreError: If its file is missing or was changed.
         """
-        store = await self._parts.store(scope)
+        store = await self._parts.seen(scope)
         return await store.trajectory(scope, episode_id)
 
     async def retrievals(
@@ -182,7 +182,7 @@ class Reading:
             limit: Most entries, at least 1.
             session_id: Only of this session, or None.
         """
-        store = await self._parts.store(scope)
+        store = await self._parts.seen(scope)
         return await store.retrievals(scope, limit=limit, session_id=session_id)
 
     async def jobs(self, *, scope: Scope | None = None) -> tuple[Job, ...]:
@@ -191,7 +191,8 @@ class Reading:
         Args:
             scope: Only this user's, or None for everybody's.
         """
-        stores = await self._parts.stores_of(scope)
+        parts = self._parts
+        stores = await parts.stores.all() if scope is None else (await parts.seen(scope),)
         jobs = [job for one in stores for job in await one.jobs(scope, states=_NOT_DONE)]
         return tuple(sorted(jobs, key=lambda job: job.job_id))
 

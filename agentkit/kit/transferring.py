@@ -41,7 +41,7 @@ class Transferring(Running):
                     "holds one state of one store: name the user to export"
                 )
             return await stores[0].export_to(Path(file), scope=None, progress=progress)
-        store = await self._parts.store(scope)
+        store = await self._parts.seen(scope)
         return await store.export_to(Path(file), scope=scope, progress=progress)
 
     async def restore_from(

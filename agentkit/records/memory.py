@@ -26,6 +26,7 @@ EventKind = Literal[
     "quarantined",
     "demoted",
     "judged",
+    "resolved",
 ]
 
 MEMORY_TYPES: tuple[MemoryType, ...] = ("episodic", "semantic", "procedural")

@@ -121,6 +121,19 @@ class Layout:
         schemas = postgres.list_schemas(self.database_url, prefix=SCHEMA_PREFIX)
         return tuple(sorted(name.removeprefix(SCHEMA_PREFIX) for name in schemas))
 
+    def has(self, part: str) -> bool:
+        """Whether a user has a store of his own.
+
+        Args:
+            part: Folder name of the user.
+
+        Raises:
+            StoreError: If the server cannot be asked.
+        """
+        if self.database_url is None:
+            return (self._folder(part) / DATABASE_FILE).exists()
+        return part in self.parts()
+
     def refuse_other(self, isolation: Isolation) -> None:
         """Refuse to open a project in a mode in which what it holds would not be seen.
 

@@ -25,6 +25,14 @@ class Stores(Protocol):
         """
         ...
 
+    async def seen(self, scope: Scope) -> Store:
+        """Return a store to read a user's memory from, and nothing else: none is made for it.
+
+        Raises:
+            StoreError: If it cannot be opened, or is another user's.
+        """
+        ...
+
     async def all(self) -> tuple[Store, ...]:
         """Return every store there is, in a fixed order.
 
@@ -46,6 +54,10 @@ class SharedStore:
         self._store = store
 
     async def of(self, scope: Scope) -> Store:
+        """Return the one store."""
+        return self._store
+
+    async def seen(self, scope: Scope) -> Store:
         """Return the one store."""
         return self._store
 
@@ -88,6 +100,7 @@ class StorePerUser:
         self._opening: dict[str, threading.Lock] = {}
         self._held: dict[str, Store] = {}
         self._awake: OrderedDict[str, Store] = OrderedDict()
+        self._nobody: Store | None = None
 
     async def of(self, scope: Scope) -> Store:
         """Return the store of a user, made at the first call.
@@ -97,6 +110,19 @@ class StorePerUser:
             EmbedderError: If it holds the vectors of another embedder.
         """
         return await self._part(part_of(scope.user_id))
+
+    async def seen(self, scope: Scope) -> Store:
+        """Return the store of a user, or an empty one in memory where the user has none.
+
+        Raises:
+            StoreError: If it cannot be opened, or is another user's.
+            EmbedderError: If it holds the vectors of another embedder.
+        """
+        part = part_of(scope.user_id)
+        store = self._touched(part)
+        if store is None and not await offload(lambda: self._layout.has(part)):
+            return await offload(self._empty)
+        return await self._part(part)
 
     async def all(self) -> tuple[Store, ...]:
         """Return the store of every user, in a fixed order.
@@ -113,6 +139,9 @@ class StorePerUser:
             stores = list(self._held.values())
             self._held.clear()
             self._awake.clear()
+            if self._nobody is not None:
+                stores.append(self._nobody)
+                self._nobody = None
         for store in stores:
             await store.close()
 
@@ -145,6 +174,19 @@ class StorePerUser:
             with self._lock:
                 self._held[part] = self._awake[part] = store
             return store
+
+    def _empty(self) -> Store:
+        """What a name that nobody ever used is read from; nothing is ever written into it."""
+        with self._lock:
+            if self._nobody is None:
+                self._nobody = Store.open(
+                    database_url="sqlite://",
+                    blobs=self._layout.blobs(None),
+                    index_path=None,
+                    embedder=None,
+                    clock=self._clock,
+                )
+            return self._nobody
 
     def _rest(self) -> None:
         with self._lock:

@@ -1,5 +1,7 @@
 """Whatever three users do in whatever order, none of them ever sees what is another's.
 
+The first of them has two agents, and neither of these sees what the other keeps to itself.
+
 Each text holds a word that only its owner uses, and each owner's ids are known, so that a look at
 what comes back is enough. The names are those that go wrong elsewhere: one begins like another,
 differs in case or accents, holds separators or wildcards, or is Chinese.
@@ -39,9 +41,12 @@ FAMILIES = (
     ("用户", "用户甲", "a:b"),
 )
 MARKS = ("xylophone", "quasar", "marmalade")
+AGENTS = ("cook", "Cook")
+AGENT_MARKS = ("cinnamon", "parchment")
 ABSENT = "00000000-0000-7000-8000-000000000000"
 
 users = st.integers(0, 2)
+agents = st.integers(0, 1)
 places = st.integers(0, 30)
 
 
@@ -61,6 +66,10 @@ class Isolation(RuleBasedStateMachine):
     def open(self, family: tuple[str, str, str]) -> None:
         """Open an empty project for three users whose names resemble each other."""
         self.scopes = tuple(Scope(name) for name in family)
+        self.agents = tuple(Scope(family[0], agent) for agent in AGENTS)
+        # What the agents keep to themselves, all of it to be seen, and the recalls of each.
+        self.kept: tuple[set[str], ...] = (set(), set())
+        self.agent_asked: tuple[set[str], ...] = (set(), set())
         # By id: whether it is to be seen.
         self.held: tuple[dict[str, bool], ...] = ({}, {}, {})
         # Everything that ever had an id, by user.
@@ -76,6 +85,17 @@ class Isolation(RuleBasedStateMachine):
             worker="external",
             isolation=self.mode,
         )
+        # Few steps run, and not every rule in each life: without this, often nothing could leak.
+        for user in range(3):
+            self.remember(user)
+            self.write(user)
+        for agent in range(2):
+            self.write_as_an_agent(agent)
+        for user in range(3):
+            self.use_foreign_ids(user, 0)
+        for agent in range(2):
+            self.use_ids_of_the_other_agent(agent, 0)
+            self.recall_as_an_agent(agent)
 
     def run(self, work: Awaitable[Result]) -> Result:
         """Wait for one call of the kit."""
@@ -201,6 +221,9 @@ class Isolation(RuleBasedStateMachine):
         self.held[user].clear()
         self.episodes[user].clear()
         self.asked[user].clear()
+        if user == 0:
+            for held in (*self.kept, *self.agent_asked):
+                held.clear()
 
     @rule(user=users)
     def live_through(self, user: int) -> None:
@@ -260,6 +283,62 @@ class Isolation(RuleBasedStateMachine):
         for check in (self.run(kit.doctor()), self.run(kit.settle())):
             assert not any(mark in repr(check) for mark in MARKS)
 
+    def check_agent(self, agent: int, *answers: object, queries: bool = False) -> None:
+        """Nothing in what an agent got is of the other agent or of another user."""
+        self.check(0, *answers, queries=queries)
+        shown = repr(answers)
+        assert AGENT_MARKS[1 - agent] not in shown
+        for known in self.kept[1 - agent] | self.agent_asked[1 - agent]:
+            assert known not in shown, f"{self.agents[agent]} sees {known}"
+
+    @rule(agent=agents)
+    def write_as_an_agent(self, agent: int) -> None:
+        """Let an agent keep something to itself."""
+        words = f"{self.text(0)}, says {AGENT_MARKS[agent]}"
+        lesson = self.kit.lesson(words, memory_type="semantic", cues=[AGENT_MARKS[agent]])
+        report = self.run(self.kit.write(lesson, scope=self.agents[agent]))
+        assert report.memory is not None
+        self.kept[agent].add(report.memory.memory_id)
+        self.ids[0].add(report.memory.memory_id)
+        self.check_agent(agent, report)
+
+    @rule(agent=agents)
+    def recall_as_an_agent(self, agent: int) -> None:
+        """Let an agent ask for what it and the user know."""
+        kit, scope = self.kit, self.agents[agent]
+        query = kit.query(f"what does {AGENT_MARKS[agent]} say of the shelf?", top_k=50)
+        result = self.run(kit.recall(query, scope=scope))
+        self.run(kit.background.join(lane="log"))
+        self.agent_asked[agent].add(result.retrieval_id)
+        self.ids[0].add(result.retrieval_id)
+        self.check_agent(agent, result)
+        self.check_agent(agent, self.run(kit.brief(query, scope=scope)).text)
+        self.run(kit.background.join(lane="log"))
+        self.check_agent(agent, self.run(kit.episodes(scope=scope)))
+        self.check_agent(agent, self.run(kit.jobs(scope=scope)))
+        self.check_agent(agent, self.run(kit.retrievals(scope=scope)), queries=True)
+
+    @rule(agent=agents, place=places)
+    def use_ids_of_the_other_agent(self, agent: int, place: int) -> None:
+        """Ask by the other agent's ids, and see that nothing became of it."""
+        kit, scope, others = self.kit, self.agents[agent], sorted(self.kept[1 - agent])
+        if not others:
+            return
+        foreign = others[place % len(others)]
+        doors: tuple[Callable[[str], Awaitable[object]], ...] = (
+            lambda one: kit.memory(one, scope=scope),
+            lambda one: kit.history(one, scope=scope),
+            lambda one: kit.links(one, scope=scope),
+            lambda one: kit.restore(one, scope=scope),
+            lambda one: kit.edit(one, scope=scope, content="mine now"),
+        )
+        for door in doors:
+            self.refused(foreign, door)
+        result = self.run(kit.forget([foreign], scope=scope, reason="not mine"))
+        assert (result.forgotten, result.not_found) == ((), (foreign,))
+        with pytest.raises(InputError):
+            self.run(kit.purge_memory(foreign, scope=scope))
+
     @rule(user=users, place=places)
     def use_foreign_ids(self, user: int, place: int) -> None:
         """Ask by another's ids: each door says what it says of an id that nobody has."""
@@ -316,6 +395,11 @@ class Isolation(RuleBasedStateMachine):
             assert {one for one, seen in self.held[user].items() if seen} <= there
             assert not there & {one for one, seen in self.held[user].items() if not seen}
             assert {memory.scope.user_id for memory in memories} <= {scope.user_id}
+        shared = {one for one, seen in self.held[0].items() if seen}
+        for agent, scope in enumerate(self.agents):
+            memories = self.run(self.kit.memories(scope=scope, limit=500))
+            self.check_agent(agent, memories)
+            assert self.kept[agent] | shared <= {memory.memory_id for memory in memories}
 
     def teardown(self) -> None:
         """Close the project and take it away."""
@@ -353,7 +437,7 @@ def run_machine(machine: type[Isolation], *, examples: int, steps: int) -> None:
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.mode)
 def test_no_user_ever_sees_what_is_anothers(machine: type[Isolation]) -> None:
-    run_machine(machine, examples=6, steps=25)
+    run_machine(machine, examples=8, steps=25)
 
 
 @pytest.mark.slow

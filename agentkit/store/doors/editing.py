@@ -4,11 +4,12 @@ from sqlmodel import Session, select
 
 from agentkit.errors import EmbedderError
 from agentkit.ports import EmbedderIdentity
-from agentkit.records import Memory, Scope
+from agentkit.records import Memory, Relation, Scope
 from agentkit.store.doors.room import Room
 from agentkit.store.edits import MemoryEdit, prepared
 from agentkit.store.rows.editing import edit_memory
 from agentkit.store.rows.memories import find_row, load
+from agentkit.store.rows.resolving import resolve_link
 from agentkit.store.tables import MemoryRow
 from agentkit.text import normalise
 
@@ -51,6 +52,44 @@ class EditDoor(Room):
             return load(session, [row])[0]
 
         return await self._database.write(work)
+
+    async def resolve_link(
+        self,
+        scope: Scope,
+        from_id: str,
+        to_id: str,
+        *,
+        relation: Relation = "contradicts",
+        actor: str,
+        reason: str,
+    ) -> bool:
+        """Mark how two memories stand to each other as resolved; their statuses stay.
+
+        Args:
+            scope: Whose they are.
+            from_id: One of the two.
+            to_id: The other; it does not matter which of them the link begins at.
+            relation: Which link of the two is meant.
+            actor: Who does it.
+            reason: Why, in words.
+
+        Returns:
+            False when it was resolved already; then nothing is changed.
+
+        Raises:
+            NotFoundError: If one of them is not in this scope, or they are not linked so.
+        """
+        return await self._database.write(
+            lambda session: resolve_link(
+                self._change(session, scope),
+                scope,
+                from_id,
+                to_id,
+                relation=relation,
+                actor=actor,
+                reason=reason,
+            )
+        )
 
     async def kept(self, scope: Scope, memory_id: str) -> Memory:
         """Return a memory even if it has expired, for the one who wants to change that.
