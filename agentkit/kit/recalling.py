@@ -9,6 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from weakref import WeakSet
 
 from agentkit.kit.background import Background
 from agentkit.kit.embedding import try_embed, warm
@@ -29,7 +30,7 @@ from agentkit.records import (
     Scope,
 )
 from agentkit.reflection import redact
-from agentkit.store import new_id, offload
+from agentkit.store import Store, new_id, offload
 
 logger = logging.getLogger("agentkit")
 
@@ -74,7 +75,8 @@ class Recaller:
         self._cache = IndexCache(max_bytes=parts.policy.recall.cache_mb * BYTES_PER_MB)
         self.intent = IntentFinder(parts, aliases=parts.aliases)
         self._lock = threading.Lock()
-        self._policy_kept = False
+        # Each store that this process wrote its policy into.
+        self._policy_kept = WeakSet[Store]()
 
     async def recall(
         self, query: Query, *, scope: Scope, session_id: str | None = None
@@ -143,7 +145,7 @@ class Recaller:
         index = fresh.index
         near = index.nearest(vector, limit=limit, agent_id=scope.agent_id)
         cosines = {one.memory_id: one.cosine for one in near}
-        store = await self._parts.store(scope)
+        store = await self._parts.seen(scope)
         found = await store.memories(
             scope, ids=list(cosines), statuses=VISIBLE, limit=max(len(cosines), 1)
         )
@@ -219,7 +221,7 @@ class Recaller:
         """The user's index, brought to the revision that the database is at."""
         with self._lock:
             index = self._cache.get(scope.user_id)
-        store = await self._parts.store(scope)
+        store = await self._parts.seen(scope)
         changes = await store.changes(scope, since=index.revision)
         if changes.complete:
             # A whole scope takes a while: neither the loop nor another user waits for it.
@@ -236,7 +238,7 @@ class Recaller:
         """What SQL still shows of the ranked memories: an index is never believed alone."""
         if not ranking.memory_ids:
             return ()
-        store = await self._parts.store(scope)
+        store = await self._parts.seen(scope)
         found = await store.memories(
             scope, ids=ranking.memory_ids, statuses=VISIBLE, limit=len(ranking.memory_ids)
         )
@@ -259,14 +261,16 @@ class Recaller:
         await self._log(late, asked)
 
     async def _log(self, result: RecallResult, asked: "Asked") -> None:
+        if not await self._parts.stores.has(asked.scope):
+            # Asking makes no store for a name that nobody ever used.
+            return
         text = redact(asked.query.text).text
-        if not self._policy_kept:
+        store = await self._parts.store(asked.scope)
+        if store not in self._policy_kept:
             policy = self._parts.policy
             content = json.dumps(policy.to_json(), ensure_ascii=False, sort_keys=True)
-            store = await self._parts.store(asked.scope)
             await store.save_policy(policy.fingerprint, content)
-            self._policy_kept = True
-        store = await self._parts.store(asked.scope)
+            self._policy_kept.add(store)
         await store.log_retrieval(
             Retrieval(
                 retrieval_id=result.retrieval_id,

@@ -33,6 +33,14 @@ class Stores(Protocol):
         """
         ...
 
+    async def has(self, scope: Scope) -> bool:
+        """Whether there is a store for a user, so that asking `of` makes none.
+
+        Raises:
+            StoreError: If the server cannot be asked.
+        """
+        ...
+
     async def all(self) -> tuple[Store, ...]:
         """Return every store there is, in a fixed order.
 
@@ -60,6 +68,10 @@ class SharedStore:
     async def seen(self, scope: Scope) -> Store:
         """Return the one store."""
         return self._store
+
+    async def has(self, scope: Scope) -> bool:
+        """There is, for everybody."""
+        return True
 
     async def all(self) -> tuple[Store, ...]:
         """Return the one store."""
@@ -118,11 +130,16 @@ class StorePerUser:
             StoreError: If it cannot be opened, or is another user's.
             EmbedderError: If it holds the vectors of another embedder.
         """
+        return await self.of(scope) if await self.has(scope) else await offload(self._empty)
+
+    async def has(self, scope: Scope) -> bool:
+        """Whether a user has a store.
+
+        Raises:
+            StoreError: If the server cannot be asked.
+        """
         part = part_of(scope.user_id)
-        store = self._touched(part)
-        if store is None and not await offload(lambda: self._layout.has(part)):
-            return await offload(self._empty)
-        return await self._part(part)
+        return self._touched(part) is not None or await offload(lambda: self._layout.has(part))
 
     async def all(self) -> tuple[Store, ...]:
         """Return the store of every user, in a fixed order.

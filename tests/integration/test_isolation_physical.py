@@ -233,3 +233,29 @@ async def test_in_postgresql_a_shared_database_is_not_taken_for_an_empty_one(
         await kit.remember("The door is green", scope=ALICE)
     with pytest.raises(ConfigError, match="keeps all users in one store"):
         opened(tmp_path, database_url=bare_postgres_url)
+
+
+async def test_asking_by_an_unused_name_makes_no_store(tmp_path: Path) -> None:
+    async with opened(tmp_path) as kit:
+        await kit.remember("The door is green", scope=ALICE)
+        for _ in range(3):
+            found = await kit.recall("which door is green?", scope=Scope("ghost"))
+            assert (found.hits, found.timed_out) == ((), False)
+            assert (await kit.brief("which door?", scope=Scope("ghost"))).text == ""
+        await kit.background.join()
+    assert not folder_of(tmp_path, "ghost").exists()
+    assert folder_of(tmp_path, "alice").exists()
+
+
+async def test_the_policy_in_force_is_kept_in_each_store_that_logs_a_recall(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as kit:
+        for scope in (ALICE, BOB):
+            await kit.remember("The door is green", scope=scope)
+            await kit.recall("which door is green?", scope=scope)
+        await kit.background.join()
+        for scope in (ALICE, BOB):
+            (logged,) = await kit.retrievals(scope=scope)
+            store = await kit._parts.store(scope)  # pyright: ignore[reportPrivateUsage] - has no door
+            assert await store.policy(logged.policy_fingerprint) is not None
