@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 
 ANSWER_LIMIT_S = 240.0
+SCRIPT_LIMIT_S = 120.0
 
 SCRIPT = """
 import asyncio, json, sys, time
@@ -57,6 +58,26 @@ async def main():
 
 asyncio.run(main())
 """
+
+
+def run_script(
+    script: str, *words: str, folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a script in a new interpreter to its end, or until it kills itself.
+
+    Args:
+        script: Python source.
+        words: Its arguments.
+        folder: Folder to run it in, or None for the current one.
+    """
+    return subprocess.run(
+        [sys.executable, "-c", script, *words],
+        cwd=folder,
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=SCRIPT_LIMIT_S,
+    )
 
 
 class ProjectProcess:

@@ -1,8 +1,6 @@
 """Going over to another embedder: nothing is mixed, nothing is lost, everybody works on (ST-08)."""
 
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -12,12 +10,13 @@ import numpy as np
 import pytest
 
 from agentkit.errors import EmbedderError, InputError
-from agentkit.ports import Embedder, EmbedderIdentity, EmbedKind
+from agentkit.ports import Embedder, EmbedderIdentity, EmbedKind, IndexItem
 from agentkit.records import Float32Array, Scope
 from agentkit.store import FolderBlobs, MemoryEdit, Store
 from agentkit.store.qdrant import QdrantIndex
 from agentkit.store.trials import compare_trials
 from agentkit.testing import FixedClock, HashEmbedder, MemoryVectorIndex, new_memory
+from tests.project_process import run_script
 
 ALICE, BOB = Scope("alice"), Scope("bob")
 NOW = datetime(2026, 11, 30, 9, 30, tzinfo=UTC)
@@ -186,14 +185,7 @@ async def test_what_is_filled_already_is_not_embedded_again(place: Place) -> Non
 async def test_a_fill_killed_half_way_is_gone_on_with(place: Place, repository: Path) -> None:
     async with place.opened(old_embedder()) as store:
         await lived_in(store, 160)
-        done = subprocess.run(
-            [sys.executable, "-c", FILL, place.url, str(place.folder / "blobs")],
-            cwd=repository,
-            capture_output=True,
-            check=False,
-            text=True,
-            timeout=120,
-        )
+        done = run_script(FILL, place.url, str(place.folder / "blobs"), folder=repository)
         assert done.returncode == -signal.SIGKILL, done.stderr
         assert done.stdout.split() == ["64", "64"]
         assert await dims(store) == [8] * 160
@@ -441,5 +433,16 @@ async def test_vectors_handed_over_are_those_of_the_embedder_that_made_them(plac
         assert await kept(store) == {"new@16": 1}
 
 
-def test_a_vector_index_of_a_test_has_no_others_to_drop() -> None:
-    MemoryVectorIndex().drop_others()
+def test_a_vector_index_of_a_test_keeps_its_own_when_it_drops_others() -> None:
+    index = MemoryVectorIndex()
+    own = IndexItem(
+        key_id="m:0",
+        user_id="alice",
+        agent_id=None,
+        memory_id="m",
+        memory_type="semantic",
+        vector=np.ones(1, dtype=np.float32),
+    )
+    index.upsert([own])
+    index.drop_others()
+    assert index.get(["m:0"]) == [own]

@@ -4,8 +4,6 @@ import asyncio
 import json
 import shutil
 import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +16,7 @@ from agentkit.ports import EmbedKind
 from agentkit.records import Float32Array, Scope
 from agentkit.store import FolderBlobs, Store
 from agentkit.testing import FixedClock, HashEmbedder, MemoryVectorIndex, new_memory
+from tests.project_process import run_script
 
 ALICE = Scope("alice")
 NOW = datetime(2026, 11, 30, 9, 30, tzinfo=UTC)
@@ -92,14 +91,7 @@ async def test_a_rebuild_killed_half_way_is_gone_on_with(tmp_path: Path, reposit
     store = opened(tmp_path)
     await filled(store, MANY)
     await store.close()
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(tmp_path)],
-        cwd=repository,
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=120,
-    )
+    done = run_script(CHILD, str(tmp_path), folder=repository)
     assert done.returncode == -signal.SIGKILL, done.stderr
     assert done.stdout.split() == ["0", str(MANY), "2000", str(MANY)]
     again = opened(tmp_path, embedder=Silent(8))

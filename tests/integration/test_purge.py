@@ -3,8 +3,6 @@
 import gzip
 import json
 import sqlite3
-import subprocess
-import sys
 import zlib
 from contextlib import closing
 from datetime import UTC, datetime
@@ -19,6 +17,7 @@ from agentkit.errors import NotFoundError
 from agentkit.records import Memory, MemoryLink, Scope, Step, Verdict
 from agentkit.testing import FixedClock, HashEmbedder, Script, scripted_with
 from tests.index_servers import chroma_server
+from tests.project_process import run_script
 
 NOW = datetime(2026, 11, 30, 9, 30, tzinfo=UTC)
 ALICE, BOB = Scope("alice-marked"), Scope("bob")
@@ -40,12 +39,6 @@ async def main() -> None:
 
 asyncio.run(main())
 """
-
-
-def in_process(script: str, *words: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in a new interpreter, whose memory never held anything of this one."""
-    command = [sys.executable, "-c", script, *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 def open_kit(folder: Path, **settings: object) -> Kit:
@@ -255,7 +248,7 @@ async def test_after_a_purge_another_process_builds_the_embedded_index(tmp_path:
         assert "the next process rebuilds" in checks["index"].detail
         assert checks["outbox"].detail == "2 keys waiting for the index"
         assert "next process" in (await kit.reindex()).problem
-        done = in_process(SETTLE, str(tmp_path))
+        done = run_script(SETTLE, str(tmp_path))
         assert (done.returncode, done.stdout) == (0, "2 keys indexed, proven: True\n"), done.stderr
         assert traces(tmp_path, memory.memory_id) == []
         # It may have been written by another process since, so a second purge empties it again.

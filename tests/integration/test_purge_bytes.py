@@ -7,8 +7,6 @@ a table that is added later cannot escape.
 import asyncio
 import gzip
 import json
-import subprocess
-import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
@@ -24,6 +22,7 @@ from agentkit.store import FolderBlobs, Store
 from agentkit.store.engine import database_address, open_engine
 from agentkit.testing import FixedClock, HashEmbedder
 from tests.lived_in import NOW, kit_at, live_in, store_at
+from tests.project_process import run_script
 
 MARK = "zq7falcon"
 OWNER, OTHER = Scope(f"owner-{MARK}"), Scope("other")
@@ -145,10 +144,7 @@ async def test_a_user_purged_from_the_shell_is_in_no_column_and_in_no_file(
         assert files_with(root, mark) == []
     assert columns_with(url, "kept")
     # Chroma writes whatever its process's memory held before, and this one knew the words.
-    command = [sys.executable, "-c", GO_ON, str(root)]
-    gone_on = await asyncio.to_thread(
-        subprocess.run, command, capture_output=True, text=True, timeout=120, check=False
-    )
+    gone_on = await asyncio.to_thread(run_script, GO_ON, str(root))
     assert gone_on.stdout == "proven: True\n", gone_on.stderr
     assert files_with(root, MARK) == []
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import signal
-import subprocess
-import sys
 import threading
 import tracemalloc
 from collections.abc import Awaitable, Callable
@@ -15,6 +13,7 @@ from agentkit.records import Scope
 from agentkit.store import Store
 from agentkit.testing import FixedClock, HashEmbedder, memory_store, new_episode, new_memory
 from tests.lived_in import NOW, store_at
+from tests.project_process import run_script
 
 ALICE = Scope("alice")
 EPISODES, MEMORIES = 60, 400
@@ -82,14 +81,7 @@ async def test_a_restore_that_was_killed_left_nothing_and_is_done_again(
         "the last page": 2 * records + EPISODES,
     }[phase]
     root = tmp_path / "target"
-    done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(root), str(file), str(limit)],
-        cwd=repository,
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=120,
-    )
+    done = run_script(CHILD, str(root), str(file), str(limit), folder=repository)
     assert done.returncode == -signal.SIGKILL, done.stderr
     store = store_at(root)
     assert await store.count(ALICE) == {}

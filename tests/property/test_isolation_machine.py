@@ -10,9 +10,10 @@ differs in case or accents, holds separators or wildcards, or is Chinese.
 import asyncio
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -54,6 +55,8 @@ class Isolation(RuleBasedStateMachine):
     """Three users of one project, and what each of them should see."""
 
     mode = "logical"
+    # Lives that were looked at to their end, of each kind of machine.
+    lives: ClassVar[Counter[str]] = Counter()
 
     def __init__(self) -> None:
         super().__init__()
@@ -325,14 +328,7 @@ class Isolation(RuleBasedStateMachine):
         if not others:
             return
         foreign = others[place % len(others)]
-        doors: tuple[Callable[[str], Awaitable[object]], ...] = (
-            lambda one: kit.memory(one, scope=scope),
-            lambda one: kit.history(one, scope=scope),
-            lambda one: kit.links(one, scope=scope),
-            lambda one: kit.restore(one, scope=scope),
-            lambda one: kit.edit(one, scope=scope, content="mine now"),
-        )
-        for door in doors:
+        for door in self.doors(scope):
             self.refused(foreign, door)
         result = self.run(kit.forget([foreign], scope=scope, reason="not mine"))
         assert (result.forgotten, result.not_found) == ((), (foreign,))
@@ -346,22 +342,26 @@ class Isolation(RuleBasedStateMachine):
         for other in {0, 1, 2} - {user}:
             foreign = self.one_of(other, place)
             if foreign is not None:
-                doors: tuple[Callable[[str], Awaitable[object]], ...] = (
-                    lambda one: kit.memory(one, scope=scope),
-                    lambda one: kit.history(one, scope=scope),
-                    lambda one: kit.links(one, scope=scope),
-                    lambda one: kit.restore(one, scope=scope),
-                    lambda one: kit.edit(one, scope=scope, content="mine now"),
-                    lambda one: kit.purge_memory(one, scope=scope),
-                )
-                for door in doors:
+                for door in self.doors(scope):
                     self.refused(foreign, door)
+                self.refused(foreign, lambda one: kit.purge_memory(one, scope=scope))
                 result = self.run(kit.forget([foreign], scope=scope, reason="not mine"))
                 assert (result.forgotten, result.not_found) == ((), (foreign,))
             for episode_id in self.episodes[other][:1]:
                 self.refused(episode_id, lambda one: kit.episode(one, scope=scope))
                 self.refused(episode_id, lambda one: kit.trajectory(one, scope=scope))
                 self.refused(episode_id, lambda one: kit.purge_episode(one, scope=scope))
+
+    def doors(self, scope: Scope) -> tuple[Callable[[str], Awaitable[object]], ...]:
+        """Return what takes the id of a memory, for a user and for an agent alike."""
+        kit = self.kit
+        return (
+            lambda one: kit.memory(one, scope=scope),
+            lambda one: kit.history(one, scope=scope),
+            lambda one: kit.links(one, scope=scope),
+            lambda one: kit.restore(one, scope=scope),
+            lambda one: kit.edit(one, scope=scope, content="mine now"),
+        )
 
     def refused(self, foreign: str, door: Callable[[str], Awaitable[object]]) -> None:
         """A foreign id and a missing one get the same answer."""
@@ -405,6 +405,7 @@ class Isolation(RuleBasedStateMachine):
         """Close the project and take it away."""
         if hasattr(self, "kit"):
             self.run(self.kit.aclose())
+            self.lives[self.mode] += 1
         self.runner.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -418,7 +419,9 @@ class PhysicalIsolation(Isolation):
 MACHINES: tuple[type[Isolation], ...] = (Isolation, PhysicalIsolation)
 
 
-def run_machine(machine: type[Isolation], *, examples: int, steps: int) -> None:
+def run_machine(machine: type[Isolation], *, examples: int, steps: int) -> int:
+    """Run so many lives of so many steps, and return how many came to an end; a leak fails."""
+    before = machine.lives[machine.mode]
     run: Any = run_state_machine_as_test
     run(
         machine,
@@ -433,14 +436,15 @@ def run_machine(machine: type[Isolation], *, examples: int, steps: int) -> None:
             suppress_health_check=(HealthCheck.too_slow, HealthCheck.filter_too_much),
         ),
     )
+    return machine.lives[machine.mode] - before
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.mode)
 def test_no_user_ever_sees_what_is_anothers(machine: type[Isolation]) -> None:
-    run_machine(machine, examples=8, steps=25)
+    assert run_machine(machine, examples=8, steps=25) >= 8
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.mode)
 def test_no_user_ever_sees_what_is_anothers_in_a_long_life(machine: type[Isolation]) -> None:
-    run_machine(machine, examples=25, steps=50)
+    assert run_machine(machine, examples=25, steps=50) >= 25
