@@ -13,7 +13,6 @@ from agentkit.kit.opening import open_parts
 from agentkit.kit.succession import Succession
 from agentkit.kit.transferring import Transferring
 from agentkit.kit.upkeep import Upkeep
-from agentkit.kit.worker import Progress
 from agentkit.ports import Clock, Embedder
 from agentkit.records import (
     Briefing,
@@ -26,7 +25,7 @@ from agentkit.records import (
     Verdict,
     WriteReport,
 )
-from agentkit.store import ForgetResult, SettleReport, merge_settled, new_id
+from agentkit.store import ForgetResult, Progress, SettleReport, merge_settled, new_id
 from agentkit.text import language_of
 from agentkit.working import to_remember
 

@@ -1,7 +1,5 @@
 """Going over to another embedder, while everybody works on with the one in use."""
 
-from collections.abc import Callable
-
 from agentkit.errors import EmbedderError, InputError
 from agentkit.kit.running import Running
 from agentkit.ports import Embedder, EmbedderIdentity
@@ -10,6 +8,7 @@ from agentkit.store import (
     Comparison,
     FillReport,
     KeptVectors,
+    Progress,
     SwitchReport,
     compare_trials,
     merge_filled,
@@ -30,9 +29,7 @@ class Succession(Running):
         stores = await self._parts.stores.all()
         return merge_kept([await store.kept_vectors() for store in stores])
 
-    async def fill_embedder(
-        self, new: Embedder, *, progress: Callable[[int, int], None] | None = None
-    ) -> FillReport:
+    async def fill_embedder(self, new: Embedder, *, progress: Progress | None = None) -> FillReport:
         """Make the vectors of another embedder beside those in use.
 
         What is there already is not embedded again, so one that was broken off is gone on with.
@@ -54,7 +51,7 @@ class Succession(Running):
         new: Embedder,
         *,
         queries: int = LOGGED_QUERIES,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> Comparison | None:
         """Rank the memories for the last logged queries with both embedders.
 
@@ -95,7 +92,7 @@ class Succession(Running):
         )
 
     async def switch_embedder(
-        self, new: Embedder, *, progress: Callable[[int, int], None] | None = None
+        self, new: Embedder, *, progress: Progress | None = None
     ) -> SwitchReport:
         """Make another embedder the one in use, and fill the index with its vectors.
 

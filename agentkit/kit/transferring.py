@@ -5,8 +5,7 @@ from pathlib import Path
 from agentkit.errors import InputError
 from agentkit.kit.running import Running
 from agentkit.records import Scope
-from agentkit.store import ExportReport, RestoreReport, merge_restored, offload, users_of
-from agentkit.store.transfer.reports import Progress
+from agentkit.store import ExportReport, Progress, RestoreReport, merge_restored, offload, users_of
 
 
 class Transferring(Running):

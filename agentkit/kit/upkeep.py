@@ -1,15 +1,13 @@
 """Looking after the copies: the index, and whether everything agrees."""
 
-from collections.abc import Callable
-
 from agentkit.kit.running import Running
-from agentkit.store import Consistency, SettleReport, merge_consistency, merge_settled
+from agentkit.store import Consistency, Progress, SettleReport, merge_consistency, merge_settled
 
 
 class Upkeep(Running):
     """What an operator does with an open project."""
 
-    async def reindex(self, *, progress: Callable[[int, int], None] | None = None) -> SettleReport:
+    async def reindex(self, *, progress: Progress | None = None) -> SettleReport:
         """Build the vector index anew from the database, without one embedding call.
 
         Recall works all the while, and a rebuild that was broken off is gone on with.
@@ -26,7 +24,7 @@ class Upkeep(Running):
         stores = await self._parts.stores.all()
         return merge_settled([await store.reindex(progress=progress) for store in stores])
 
-    async def prove(self, *, progress: Callable[[int, int], None] | None = None) -> Consistency:
+    async def prove(self, *, progress: Progress | None = None) -> Consistency:
         """Compare every key with the index, and read every trajectory; nothing is changed.
 
         Args:
@@ -38,9 +36,7 @@ class Upkeep(Running):
         stores = await self._parts.stores.all()
         return merge_consistency([await store.prove(progress=progress) for store in stores])
 
-    async def mend(
-        self, found: Consistency, *, progress: Callable[[int, int], None] | None = None
-    ) -> None:
+    async def mend(self, found: Consistency, *, progress: Progress | None = None) -> None:
         """Mend what a proof found; what is beyond mending stays. Prove again afterwards.
 
         Args:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
 from datetime import timedelta
 
 from agentkit.errors import ReflectionError
@@ -10,6 +9,7 @@ from agentkit.kit.background import Background, attempt
 from agentkit.kit.parts import Parts
 from agentkit.kit.reflecting import Reflector
 from agentkit.records import Job, JobKind, ReflectionReport, Scope
+from agentkit.store import Progress
 
 logger = logging.getLogger("agentkit")
 
@@ -18,8 +18,6 @@ LEASE_MARGIN_S = 60.0
 BACKOFF_FIRST_S = 5.0
 BACKOFF_MOST_S = 900.0
 ALARM_LEAST_S = 1.0
-
-Progress = Callable[[int, int], None]
 
 
 class Worker:

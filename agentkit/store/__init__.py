@@ -20,6 +20,7 @@ from agentkit.store.ownership import IndexSlot, index_slot, unused_index_folders
 from agentkit.store.places import open_blobs
 from agentkit.store.points import Point, Reached, go_on
 from agentkit.store.processes import ProcessMark, this_process
+from agentkit.store.progress import Progress
 from agentkit.store.purges import PurgeReport, PurgeTarget
 from agentkit.store.store import Store
 from agentkit.store.stores import Stores, open_stores
@@ -68,6 +69,7 @@ __all__ = [
     "OpenTask",
     "Point",
     "ProcessMark",
+    "Progress",
     "PurgeReport",
     "PurgeTarget",
     "Reached",

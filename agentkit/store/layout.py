@@ -10,7 +10,6 @@ from agentkit.errors import ConfigError, StoreError
 from agentkit.ports import BlobStore
 from agentkit.store import postgres
 from agentkit.store.addresses import IndexAddress
-from agentkit.store.blobs import user_folder
 from agentkit.store.engine import database_address, database_file
 from agentkit.store.ownership import IndexSlot, index_slot
 from agentkit.store.places import open_blobs
@@ -178,15 +177,6 @@ class Layout:
 
     def _folder(self, part: str | None) -> Path:
         return self.state if part is None else self.state / USERS_FOLDER / part
-
-
-def part_of(user_id: str) -> str:
-    """Return the folder name of a user: the same for no two names, on any file system.
-
-    Args:
-        user_id: The user, compared byte for byte.
-    """
-    return user_folder(user_id)
 
 
 def _holds_anything(file: Path) -> bool:

@@ -91,15 +91,15 @@ def merge_filled(reports: Sequence[FillReport], *, embedder: str) -> FillReport:
 
 
 def merge_switched(reports: Sequence[SwitchReport], *, new: str) -> SwitchReport:
-    """Return the sums, and the embedder that the first store used before.
+    """Return the sums, and the embedder that was in use before, in the first store with another.
 
     Args:
         reports: What each store did.
         new: Fingerprint of the embedder in use now.
     """
+    used = [report.old for report in reports if report.old is not None]
     return SwitchReport(
-        old=next((report.old for report in reports if report.old not in (None, new)), None)
-        or next((report.old for report in reports), None),
+        old=next((one for one in used if one != new), new if used else None),
         new=new,
         embedded=sum(report.embedded for report in reports),
         index=merge_settled([report.index for report in reports]),

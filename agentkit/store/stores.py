@@ -6,7 +6,8 @@ from typing import Protocol
 
 from agentkit.ports import Clock, Embedder
 from agentkit.records import Scope
-from agentkit.store.layout import Isolation, Layout, part_of
+from agentkit.store.blobs import user_folder
+from agentkit.store.layout import Isolation, Layout
 from agentkit.store.offload import offload
 from agentkit.store.store import Store
 
@@ -121,7 +122,7 @@ class StorePerUser:
             StoreError: If it cannot be opened, or is another user's.
             EmbedderError: If it holds the vectors of another embedder.
         """
-        return await self._part(part_of(scope.user_id))
+        return await self._part(user_folder(scope.user_id))
 
     async def seen(self, scope: Scope) -> Store:
         """Return the store of a user, or an empty one in memory where the user has none.
@@ -138,7 +139,7 @@ class StorePerUser:
         Raises:
             StoreError: If the server cannot be asked.
         """
-        part = part_of(scope.user_id)
+        part = user_folder(scope.user_id)
         return self._touched(part) is not None or await offload(lambda: self._layout.has(part))
 
     async def all(self) -> tuple[Store, ...]:

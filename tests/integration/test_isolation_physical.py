@@ -1,6 +1,8 @@
 """A store for each user: nothing is shared, nothing collides, nothing is hidden by a switch."""
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,8 @@ from agentkit import Kit
 from agentkit.errors import ConfigError, InputError, NotFoundError, StoreError
 from agentkit.evaluation.importers import read_recordings
 from agentkit.records import Scope
-from agentkit.store.layout import Layout, part_of
+from agentkit.store.blobs import user_folder
+from agentkit.store.layout import Layout
 from agentkit.store.stores import StorePerUser
 from agentkit.testing import FixedClock, HashEmbedder, new_memory
 from tests.lived_in import NOW, SESSIONS
@@ -56,7 +59,7 @@ def layout_of(root: Path) -> Layout:
 
 
 def folder_of(root: Path, user_id: str) -> Path:
-    return root / ".agentkit" / "users" / part_of(user_id)
+    return root / ".agentkit" / "users" / user_folder(user_id)
 
 
 async def contents(kit: Kit, scope: Scope) -> set[str]:
@@ -259,3 +262,47 @@ async def test_the_policy_in_force_is_kept_in_each_store_that_logs_a_recall(
             (logged,) = await kit.retrievals(scope=scope)
             store = await kit._parts.store(scope)  # pyright: ignore[reportPrivateUsage] - has no door
             assert await store.policy(logged.policy_fingerprint) is not None
+
+
+async def test_the_embedder_is_changed_in_every_store(tmp_path: Path) -> None:
+    new = HashEmbedder(32, name="new")
+    async with opened(tmp_path) as kit:
+        for scope in (ALICE, BOB):
+            for number in range(12):
+                await kit.remember(f"Shelf {number} holds box {number * 7}", scope=scope)
+            await kit.recall("which shelf holds box 21?", scope=scope)
+        await kit.background.join()
+        filled = await kit.fill_embedder(new)
+        assert (filled.embedder, filled.embedded, filled.keys) == ("new@32", 24, 24)
+        compared = await kit.compare_embedders(new)
+        assert compared is not None
+        assert (compared.logged, compared.overall.queries, compared.overall.telling) == (2, 2, 2)
+        switched = await kit.switch_embedder(new)
+        assert (switched.old, switched.new, switched.embedded) == ("hash@64", "new@32", 0)
+    kit = Kit.open(tmp_path, embedder=new, isolation="physical", index="none", worker="external")
+    async with kit:
+        for scope in (ALICE, BOB):
+            found = await kit.recall("which shelf holds box 21?", scope=scope)
+            assert (found.degraded, found.hits[0].memory.content) == ("", "Shelf 3 holds box 21")
+        (dropped,) = await kit.drop_embedder("hash")
+        assert (dropped.fingerprint, dropped.vectors) == ("hash@64", 24)
+        assert [(one.fingerprint, one.vectors) for one in await kit.kept_vectors()] == [
+            ("new@32", 24)
+        ]
+        assert (await kit.switch_embedder(new)).old == "new@32"
+
+
+async def test_what_disagrees_in_one_store_is_found_and_mended(tmp_path: Path) -> None:
+    async with opened(tmp_path) as kit:
+        for scope in (ALICE, BOB):
+            await kit.remember("The door is green", scope=scope)
+        await kit.settle()
+        assert (await kit.prove()).ok
+        with closing(sqlite3.connect(folder_of(tmp_path, "bob") / "agentkit.db")) as connection:
+            connection.execute("UPDATE embedding SET vector = x'00'")
+            connection.commit()
+        found = await kit.prove()
+        assert (found.keys, [one.kind for one in found.disagreements]) == (2, ["vector damaged"])
+        await kit.mend(found)
+        assert (await kit.prove()).ok
+        assert all(check.ok for check in await kit.doctor())

@@ -1,6 +1,6 @@
 """Proving that SQL, index and blobs agree, and mending what can be mended."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -16,8 +16,9 @@ from agentkit.store.consistency import (
     compare,
     steady,
 )
-from agentkit.store.doors.rebuild import Progress, RebuildDoor
+from agentkit.store.doors.rebuild import RebuildDoor
 from agentkit.store.offload import offload
+from agentkit.store.progress import Counted, Progress
 from agentkit.store.rows import levels, outbox
 from agentkit.store.rows.levels import KeyState
 from agentkit.store.rows.pinned import get_pinned
@@ -55,7 +56,7 @@ class ConsistencyDoor(RebuildDoor):
         findings = Findings()
         pinned = await self._database.read(get_pinned)
         index = await offload(lambda: self._index_to_prove(pinned, findings))
-        counted = _Counted(progress, total=await self._database.read(levels.count_all))
+        counted = Counted(progress, total=await self._database.read(levels.count_all))
         waiting = await self._database.read(levels.read_outbox)
         bare = await self._prove_keys(_fingerprint(pinned), index, findings, counted)
         if self._index.retired:
@@ -127,7 +128,7 @@ class ConsistencyDoor(RebuildDoor):
         fingerprint: str,
         index: VectorIndex | None,
         findings: Findings,
-        counted: "_Counted",
+        counted: Counted,
     ) -> set[str]:
         """Compare every key, and return the ids of those that want a vector and have none."""
         last: KeyState | None = None
@@ -209,7 +210,7 @@ class ConsistencyDoor(RebuildDoor):
 
         await self._database.write(work)
 
-    async def _prove_blobs(self, findings: Findings, counted: "_Counted") -> None:
+    async def _prove_blobs(self, findings: Findings, counted: Counted) -> None:
         # The addresses come first: a blob of a later row cannot be missing among earlier ones.
         after, held = "", await offload(self._blobs.uris)
         while page := await self._database.read(
@@ -244,20 +245,6 @@ class ConsistencyDoor(RebuildDoor):
         with self._database.sweep_lock.sweeping(what="mending", patience_s=0):
             for uri in self._orphans(uris):
                 self._blobs.delete(uri)
-
-
-class _Counted:
-    """Counts what was compared, and tells it."""
-
-    def __init__(self, progress: Progress | None, *, total: int) -> None:
-        self._progress: Callable[[int, int], None] | None = progress
-        self._total = total
-        self.done = 0
-
-    def add(self, number: int) -> None:
-        self.done += number
-        if self._progress is not None:
-            self._progress(min(self.done, self._total), self._total)
 
 
 def _fingerprint(pinned: EmbedderIdentity | None) -> str:

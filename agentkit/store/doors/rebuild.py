@@ -1,20 +1,19 @@
 """Building the vector index anew from the vectors in SQL."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agentkit.ports import EmbedderIdentity
 from agentkit.store.doors.upkeep import UpkeepDoor
 from agentkit.store.offload import offload
 from agentkit.store.points import Point
+from agentkit.store.progress import Progress
 from agentkit.store.rows import levels, outbox
 from agentkit.store.rows.pinned import get_pinned
 from agentkit.store.values import SettleReport
 
 # One transaction: other writers wait some tens of milliseconds for it.
 QUEUE_BATCH_KEYS = 5_000
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,10 @@ from sqlmodel import Session
 from agentkit.errors import EmbedderError
 from agentkit.ports import Embedder, EmbedderIdentity
 from agentkit.records import Float32Array, Retrieval, Scope
-from agentkit.store.doors.rebuild import Progress, RebuildDoor
+from agentkit.store.doors.rebuild import RebuildDoor
 from agentkit.store.doors.upkeep import EMBED_BATCH_KEYS
 from agentkit.store.offload import offload
+from agentkit.store.progress import Counted, Progress
 from agentkit.store.rows import levels, outbox, retrievals, successor
 from agentkit.store.rows.outbox import TextToEmbed
 from agentkit.store.rows.pinned import get_pinned
@@ -64,12 +65,13 @@ class SuccessionDoor(RebuildDoor):
         identity = await new.identity()
         total = await self._database.read(successor.count_keys)
         lacking = await self._lacking(identity)
-        told = _Told(progress, done=total - lacking, total=total)
+        counted = Counted(progress, done=total - lacking, total=total)
+        counted.add(0)
         embedded = 0
         for _ in range(MOST_ROUNDS):
             if not lacking:
                 break
-            embedded += await self._sweep(new, identity, told, most=lacking)
+            embedded += await self._sweep(new, identity, counted, most=lacking)
             lacking = await self._lacking(identity)
         return FillReport(embedder=identity.fingerprint, embedded=embedded, keys=total)
 
@@ -100,7 +102,8 @@ class SuccessionDoor(RebuildDoor):
         logged = await self._database.read(
             lambda session: retrievals.last_retrievals(session, limit=limit)
         )
-        told = _Told(progress, done=0, total=len(logged))
+        counted = Counted(progress, total=len(logged))
+        counted.add(0)
         trials: list[QueryTrial] = []
         in_order = sorted(logged, key=lambda one: (one.scope.user_id, one.scope.agent_id or ""))
         for scope, records in groupby(in_order, key=lambda one: one.scope):
@@ -108,7 +111,7 @@ class SuccessionDoor(RebuildDoor):
             for start in range(0, len(asked), BATCH_QUERIES):
                 batch = asked[start : start + BATCH_QUERIES]
                 trials += await self._try(batch, scope, pair, prepare=prepare)
-                told.add(len(batch))
+                counted.add(len(batch))
         return LogTrial(
             old=pair.old_identity,
             new=pair.new_identity,
@@ -169,7 +172,7 @@ class SuccessionDoor(RebuildDoor):
         )
 
     async def _sweep(
-        self, new: Embedder, identity: EmbedderIdentity, told: "_Told", *, most: int
+        self, new: Embedder, identity: EmbedderIdentity, counted: Counted, *, most: int
     ) -> int:
         """Embed what lacks a vector, from the first memory on; what comes in later is left."""
         made, seen, after = 0, 0, None
@@ -188,7 +191,7 @@ class SuccessionDoor(RebuildDoor):
                 )
             )
             made += stored
-            told.add(stored)
+            counted.add(stored)
         return made
 
     async def _unfilled(
@@ -281,19 +284,6 @@ class SuccessionDoor(RebuildDoor):
             for place, one in enumerate(batch)
             if scores.memory_ids and old[place].any() and new[place].any()
         ]
-
-
-class _Told:
-    """Counts, and tells it."""
-
-    def __init__(self, progress: Progress | None, *, done: int, total: int) -> None:
-        self._progress, self._done, self._total = progress, done, total
-        self.add(0)
-
-    def add(self, number: int) -> None:
-        self._done += number
-        if self._progress is not None:
-            self._progress(min(self._done, self._total), self._total)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,11 +14,12 @@ from agentkit.records import Scope
 from agentkit.store.doors.room import Named, Room
 from agentkit.store.offload import offload
 from agentkit.store.points import Point
+from agentkit.store.progress import Progress
 from agentkit.store.rows.pinned import get_pinned, pin
 from agentkit.store.transfer.archive import ArchiveReader
 from agentkit.store.transfer.exporting import export
 from agentkit.store.transfer.formats import FormatPlan
-from agentkit.store.transfer.reports import ExportReport, Progress, RestoreReport
+from agentkit.store.transfer.reports import ExportReport, RestoreReport
 from agentkit.store.transfer.restoring import Restored, Restoring, address_notes
 from agentkit.store.transfer.selecting import Selection
 

@@ -11,13 +11,14 @@ from agentkit.errors import InputError, StoreError
 from agentkit.ports import BlobStore
 from agentkit.store.migrations import REVISIONS
 from agentkit.store.points import Point, Reached, go_on
+from agentkit.store.progress import Progress
 from agentkit.store.rows.pinned import get_pinned
 from agentkit.store.trajectories import unpack_content
 from agentkit.store.transfer.archive import ArchiveWriter, written_whole
 from agentkit.store.transfer.codec import encode
 from agentkit.store.transfer.formats import FORMAT, Header, release
 from agentkit.store.transfer.kinds import Record
-from agentkit.store.transfer.reports import ExportReport, Progress
+from agentkit.store.transfer.reports import ExportReport
 from agentkit.store.transfer.tables_read import count_records, read_records
 
 # A bar that moves more often is not seen to move.

@@ -19,12 +19,12 @@ from agentkit.ports import BlobStore
 from agentkit.store.blobs import user_folder
 from agentkit.store.database import Database
 from agentkit.store.ids import new_id
+from agentkit.store.progress import Counted, Progress
 from agentkit.store.trajectories import pack_content, unpack_content
 from agentkit.store.transfer.archive import ArchiveReader
 from agentkit.store.transfer.comparing import Conflicts, difference
 from agentkit.store.transfer.kinds import Key, Record
 from agentkit.store.transfer.purged import PurgedSince
-from agentkit.store.transfer.reports import Progress
 from agentkit.store.transfer.selecting import Line, Selection, Sieve
 from agentkit.store.transfer.tables_read import load_records
 from agentkit.store.transfer.tables_write import RecordWriter
@@ -81,10 +81,8 @@ class Restoring:
         # Users of whom the file holds something that was erased here since; `check` finds them.
         self._purged_users = frozenset[str]()
         counts = reader.header.counts
-        self._progress = progress
         self._now = now
-        self._total = 2 * sum(counts.values()) + counts.get("episode", 0)
-        self._done = 0
+        self._counted = Counted(progress, total=2 * sum(counts.values()) + counts.get("episode", 0))
 
     def check(self) -> None:
         """Read every line, and compare what is wanted with what is here.
@@ -105,7 +103,7 @@ class Restoring:
         for page in sieve.pages(self._reader.entries(only="episode")):
             if page[0].record.kind.name == "episode":
                 self._store_page(page, addresses)
-                self._advance(len(page))
+                self._counted.add(len(page))
         sieve.refuse_damaged(self._reader.file)
 
     def write(self, session: Session, addresses: IO[str]) -> Restored:
@@ -139,7 +137,7 @@ class Restoring:
             else:
                 restored.users |= {record.user_id for record in new}
                 writer.write(new)
-            self._advance(len(page))
+            self._counted.add(len(page))
         sieve.refuse_damaged(self._reader.file)
         writer.finish()
         restored.purged = purged.skipped
@@ -176,7 +174,7 @@ class Restoring:
                     here = held.get(line.record.key)
                     if here is not None and (found := difference(here, line.record)):
                         conflicts.add(f"{_name(line)}: {found}", here=here, given=line.record)
-                self._advance(len(page))
+                self._counted.add(len(page))
         except ArchiveError:
             # A damaged line changes the hash too, and says more than the hash.
             sieve.refuse_damaged(file)
@@ -214,10 +212,6 @@ class Restoring:
                 "an episode has no address for its trajectory", file=self._reader.file
             )
         return found
-
-    def _advance(self, records: int) -> None:
-        self._done += records
-        self._progress(self._done, self._total)
 
 
 def _absent(page: Sequence[Line], held: Mapping[Key, Record]) -> list[Record]:
