@@ -92,25 +92,41 @@ class FactorTable:
         base = self.dense + self.lexical + self.tag + self.lent
         return base * self.decay * self.trust * self.confidence * self.demoted * self.disputed
 
-    def row(self, at: int) -> Factors:
-        """Return the factors of one memory.
+    def rows(self, at: Int64Array) -> list[Factors]:
+        """Return the factors of some memories; each column is read once, for all of them.
 
         Args:
-            at: Position in the columns.
+            at: shape (m,), int64: positions in the columns.
         """
-        half_life = float(self.half_life_days[at])
-        return Factors(
-            dense=float(self.dense[at]),
-            lexical=float(self.lexical[at]),
-            tag=float(self.tag[at]),
-            lent=float(self.lent[at]),
-            decay=float(self.decay[at]),
-            trust=float(self.trust[at]),
-            confidence=float(self.confidence[at]),
-            demoted=float(self.demoted[at]),
-            disputed=float(self.disputed[at]),
-            half_life_days=half_life if np.isfinite(half_life) else None,
-        )
+        names = ("dense", "lexical", "tag", "lent", "decay", "trust", "confidence")
+        columns = [getattr(self, name)[at].tolist() for name in (*names, "demoted", "disputed")]
+        half_lives = self.half_life_days[at].tolist()
+        return [
+            Factors(
+                dense=dense,
+                lexical=lexical,
+                tag=tag,
+                lent=lent,
+                decay=decay,
+                trust=trust,
+                confidence=confidence,
+                demoted=demoted,
+                disputed=disputed,
+                half_life_days=half_life if half_life < np.inf else None,
+            )
+            for (
+                dense,
+                lexical,
+                tag,
+                lent,
+                decay,
+                trust,
+                confidence,
+                demoted,
+                disputed,
+                half_life,
+            ) in zip(*columns, half_lives, strict=True)
+        ]
 
 
 def dense_weight(signals: QuerySignals, *, policy: FusionPolicy) -> float:
@@ -254,7 +270,7 @@ def rescore(
     """
     table = _table([candidate.features for candidate in candidates], decay=decay)
     factors = factor_table(table, normalisers=normalisers, policy=policy, decay=decay)
-    return tuple(factors.row(at) for at in range(len(candidates)))
+    return tuple(factors.rows(np.arange(len(candidates))))
 
 
 def _table(rows: Sequence[Features], *, decay: DecayPolicy) -> FeatureTable:

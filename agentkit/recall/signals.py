@@ -42,14 +42,17 @@ def measure(
     most = float(bm25.max()) if len(bm25) else 0.0
     dense = np.where(has_vector, (cosine - low) / (high - low), 0.0) if high > low else None
     lexical = bm25 / most if most > 0.0 else None
+    dense_tenth, lexical_tenth = _tenth(dense), _tenth(lexical)
     return Normalisers(
         signals=QuerySignals(
             known=known,
             matched=float(matched.max()) if len(matched) else 0.0,
-            dense_gap=_gap(dense),
-            lexical_gap=_gap(lexical),
+            dense_gap=_gap(dense, dense_tenth),
+            lexical_gap=_gap(lexical, lexical_tenth),
             dense_peak=_peak(seen),
-            agreement=_agreement(dense, lexical),
+            agreement=_agreement(
+                dense, lexical, dense_tenth=dense_tenth, lexical_tenth=lexical_tenth
+            ),
             length=float(np.log1p(term_count)),
             cjk=cjk,
         ),
@@ -60,13 +63,17 @@ def measure(
     )
 
 
-def _gap(values: Float64Array | None) -> float:
-    """Best minus tenth best, or minus the last of fewer."""
+def _tenth(values: Float64Array | None) -> float:
+    """The tenth best, or the last of fewer."""
     if values is None:
         return 0.0
     place = min(TOP, len(values))
-    tenth = float(np.partition(values, -place)[-place])
-    return float(values.max()) - tenth
+    return float(np.partition(values, -place)[-place])
+
+
+def _gap(values: Float64Array | None, tenth: float) -> float:
+    """Best minus tenth best."""
+    return 0.0 if values is None else float(values.max()) - tenth
 
 
 def _peak(values: Float64Array) -> float:
@@ -74,11 +81,16 @@ def _peak(values: Float64Array) -> float:
     return _PEAK_SCALE * (float(values.max()) - float(values.mean())) / spread if spread else 0.0
 
 
-def _agreement(dense: Float64Array | None, lexical: Float64Array | None) -> float:
+def _agreement(
+    dense: Float64Array | None,
+    lexical: Float64Array | None,
+    *,
+    dense_tenth: float,
+    lexical_tenth: float,
+) -> float:
     """Share of the ten best of one arm that are among the ten best of the other."""
     if dense is None or lexical is None:
         return 0.0
-    place = min(TOP, len(dense))
-    ours = dense >= np.partition(dense, -place)[-place]
-    theirs = (lexical >= np.partition(lexical, -place)[-place]) & (lexical > 0.0)
-    return min(float((ours & theirs).sum()) / place, 1.0)
+    ours = dense >= dense_tenth
+    theirs = (lexical >= lexical_tenth) & (lexical > 0.0)
+    return min(float((ours & theirs).sum()) / min(TOP, len(dense)), 1.0)

@@ -1,0 +1,172 @@
+"""The pool of one recall: who is in it, where they stand, and everything that is logged of them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from agentkit.recall.columns import STATUSES, BoolArray, Float64Array, Int64Array
+from agentkit.recall.explain import why_not
+from agentkit.recall.index import ScopeIndex
+from agentkit.recall.scan import Scan
+from agentkit.records import MEMORY_TYPES, Candidate, Features
+
+
+def best_places(index: ScopeIndex, scanned: Scan, *, limit: int) -> list[int]:
+    """Return the best by score, then newest, then id.
+
+    Args:
+        index: The memories.
+        scanned: Their scores.
+        limit: Most places wanted, at least 0.
+
+    Returns:
+        Positions in the columns of the scan, best first.
+    """
+    return _top(index, scanned, scanned.score, among=scanned.found, limit=limit)
+
+
+def build_pool(
+    index: ScopeIndex, scanned: Scan, best: Sequence[int], *, top_k: int, arm_limit: int
+) -> tuple[Candidate, ...]:
+    """Return the best by final score, then those of either arm that are not among them.
+
+    Args:
+        index: The memories.
+        scanned: Their scores.
+        best: Positions of the best, as `best_places` returns them.
+        top_k: How many are returned to the caller.
+        arm_limit: How many of each arm are added, at least 0.
+    """
+    ranks = {at: rank for rank, at in enumerate(best, start=1)}
+    table, words = scanned.table, scanned.table.context_bm25
+    others: dict[int, None] = {}
+    for values, among in ((table.context_cosine, table.has_vector), (words, words > 0.0)):
+        top = _top(index, scanned, values, among=among, limit=arm_limit)
+        others.update(dict.fromkeys(at for at in top if at not in ranks))
+    ranks.update(_ranks(index, scanned, list(others)))
+    in_order = sorted(ranks, key=lambda at: (ranks[at], _id(index, scanned, at)))
+    last = float(scanned.score[best[min(top_k, len(best)) - 1]]) if best else 0.0
+    at: Int64Array = np.array(in_order, dtype=np.int64)
+    return tuple(
+        Candidate(
+            memory_id=_id(index, scanned, place),
+            rank=ranks[place],
+            features=features,
+            factors=factors,
+            returned=ranks[place] <= top_k,
+            why_not=""
+            if ranks[place] <= top_k
+            else why_not(factors, rank=ranks[place], top_k=top_k, last_score=last),
+        )
+        for place, features, factors in zip(
+            in_order, _features(index, scanned, at), scanned.factors.rows(at), strict=True
+        )
+    )
+
+
+def _top(
+    index: ScopeIndex, scanned: Scan, values: Float64Array, *, among: BoolArray, limit: int
+) -> list[int]:
+    """Positions of the greatest values, ties by newest, then id."""
+    found = np.flatnonzero(among)
+    if limit < 1:
+        return []
+    if len(found) > limit:
+        least = np.partition(values[found], -limit)[-limit]
+        found = found[values[found] >= least]
+
+    def key(at: int) -> tuple[float, float, str]:
+        return -float(values[at]), -float(scanned.created_s[at]), _id(index, scanned, at)
+
+    return sorted(found.tolist(), key=key)[:limit]
+
+
+def _ranks(index: ScopeIndex, scanned: Scan, places: Sequence[int]) -> dict[int, int]:
+    """Ranks of some memories in the whole filtered scope, from 1."""
+    if not places:
+        return {}
+    scores = scanned.score[list(places)][:, None]
+    ahead = (scanned.score > scores).sum(axis=1).tolist()
+    tied = (scanned.score == scores).sum(axis=1).tolist()
+    return {
+        at: 1 + before + (_ahead_among_equals(index, scanned, at) if same > 1 else 0)
+        for at, before, same in zip(places, ahead, tied, strict=True)
+    }
+
+
+def _ahead_among_equals(index: ScopeIndex, scanned: Scan, at: int) -> int:
+    tied = scanned.score == scanned.score[at]
+    newer = tied & (scanned.created_s > scanned.created_s[at])
+    same = np.flatnonzero(tied & (scanned.created_s == scanned.created_s[at])).tolist()
+    own = _id(index, scanned, at)
+    return int(newer.sum()) + sum(_id(index, scanned, one) < own for one in same)
+
+
+def _features(index: ScopeIndex, scanned: Scan, at: Int64Array) -> list[Features]:
+    """What is known of some memories; each column is read once, for all of them."""
+    slots = scanned.slots[at]
+    table, columns = scanned.table, index.columns
+    numbers = zip(
+        slots.tolist(),
+        table.cosine[at].tolist(),
+        table.bm25[at].tolist(),
+        table.tag_overlap[at].tolist(),
+        table.age_days[at].tolist(),
+        columns.used_count[slots].tolist(),
+        columns.recalled_count[slots].tolist(),
+        columns.confidence[slots].tolist(),
+        columns.trust[slots].tolist(),
+        columns.memory_type[slots].tolist(),
+        columns.status[slots].tolist(),
+        columns.permanent[slots].tolist(),
+        columns.demoted[slots].tolist(),
+        table.has_vector[at].tolist(),
+        table.placed[at].tolist(),
+        table.context_cosine[at].tolist(),
+        table.context_bm25[at].tolist(),
+        strict=True,
+    )
+    return [
+        Features(
+            cosine=cosine,
+            bm25=bm25,
+            tag_overlap=overlap,
+            age_days=age,
+            used_count=used,
+            recalled_count=recalled,
+            confidence=confidence,
+            trust=trust,
+            memory_type=MEMORY_TYPES[int(kind)],
+            status=STATUSES[int(status)],
+            permanent=permanent,
+            demoted=demoted,
+            tags=index.tags(slot),
+            episode_id=index.episode_id(slot),
+            has_vector=has_vector,
+            context_cosine=around_cosine if placed else None,
+            context_bm25=around_bm25 if placed else None,
+        )
+        for (
+            slot,
+            cosine,
+            bm25,
+            overlap,
+            age,
+            used,
+            recalled,
+            confidence,
+            trust,
+            kind,
+            status,
+            permanent,
+            demoted,
+            has_vector,
+            placed,
+            around_cosine,
+            around_bm25,
+        ) in numbers
+    ]
+
+
+def _id(index: ScopeIndex, scanned: Scan, at: int) -> str:
+    return index.ids[int(scanned.slots[at])]
