@@ -10,6 +10,7 @@ from agentkit.cli.options import (
     TagOption,
     TypeOption,
     UserOption,
+    WithinOption,
     tags_given,
 )
 
@@ -32,6 +33,7 @@ def recall(
     include_archived: Annotated[
         bool, typer.Option("--include-archived", help="Archived memories too.")
     ] = False,
+    within: WithinOption = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say how each score came about.")
     ] = False,
@@ -60,6 +62,7 @@ def recall(
                 tags=tags_given(tag),
                 match=match,
                 include_archived=include_archived,
+                within=within,
             )
             result = await kit.recall(query, scope=scope)
             unknown = unknown_tags(query.tags, kit.policy.taxonomy)

@@ -44,6 +44,15 @@ TagOption = Annotated[
     ),
 ]
 
+WithinOption = Annotated[
+    str | None,
+    typer.Option(
+        "--within",
+        metavar="TIME",
+        help='Only what is of that time: "last week", 上周, or FROM/TO with .. for open.',
+    ),
+]
+
 
 def tags_given(tags: list[str] | None) -> object:
     """Return the tags in the shape in which they were given.

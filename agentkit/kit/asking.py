@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Iterable
+from datetime import datetime, tzinfo
 from typing import Literal, cast, get_args
 
 from agentkit.errors import InputError
+from agentkit.kit.within import read_within
 from agentkit.policy import TaxonomyPolicy, parse_tags
 from agentkit.records import (
     LEAST_CONFIDENCE,
@@ -32,6 +34,9 @@ def build_query(
     tags: object,
     match: object,
     include_archived: bool,
+    within: object,
+    now: datetime,
+    zone: tzinfo,
     taxonomy: TaxonomyPolicy,
 ) -> Query:
     """Return a checked query.
@@ -44,6 +49,9 @@ def build_query(
         tags: Tags in any of the shapes in which clients send them, or None.
         match: `all` or `any`.
         include_archived: Whether archived memories may come back.
+        within: When they were created, in any form of `read_within`, or None for any time.
+        now: Current time, aware.
+        zone: Time zone of what names none.
         taxonomy: Where the tags come from.
 
     Raises:
@@ -60,6 +68,7 @@ def build_query(
         tags=parse_tags(tags, taxonomy),
         match=cast("Match", match),
         include_archived=include_archived,
+        within=read_within(within, now=now, zone=zone),
     )
 
 

@@ -1,7 +1,7 @@
 """`Kit`: an open project, and the doors to its memory."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +96,7 @@ class Kit(Lifecycle, Transferring, Upkeep):
         tags: object = None,
         match: object = "all",
         include_archived: bool = False,
+        within: object = None,
     ) -> Query:
         """Return a query out of what any door was given; every door refuses the same things.
 
@@ -107,6 +108,8 @@ class Kit(Lifecycle, Transferring, Upkeep):
             tags: Tags in any of the shapes in which clients send them, or None.
             match: Whether `all` or `any` of the tags must be carried.
             include_archived: Whether archived memories may come back.
+            within: Only memories of this time: a phrase ("last week", "上周"), `FROM/TO` in ISO
+                8601 with `..` for an open end, a pair of ends, or a `TimeRange`; None for any.
 
         Raises:
             InputError: If something is out of range or of the wrong form; says what and how.
@@ -119,6 +122,9 @@ class Kit(Lifecycle, Transferring, Upkeep):
             tags=tags,
             match=match,
             include_archived=include_archived,
+            within=within,
+            now=self._parts.clock(),
+            zone=self._parts.settings.zone(),
             taxonomy=self.policy.taxonomy,
         )
 
@@ -190,7 +196,10 @@ class Kit(Lifecycle, Transferring, Upkeep):
             StoreError: If the database cannot be read.
             TemplateError: If the briefing's template is broken.
         """
-        asked = self.query(query, top_k=BRIEFED) if isinstance(query, str) else query
+        asked = query
+        if isinstance(asked, str):
+            # "Sum up yesterday's sales" is about sales of yesterday, not lessons of yesterday.
+            asked = replace(self.query(asked, top_k=BRIEFED), infer_time=False)
         return await self._briefer.brief(
             asked, scope=scope, session_id=session_id, budget_tokens=budget_tokens
         )

@@ -14,6 +14,7 @@ from agentkit.kit.background import Background
 from agentkit.kit.embedding import try_embed, warm
 from agentkit.kit.intent import IntentFinder
 from agentkit.kit.parts import Parts
+from agentkit.kit.period import Period
 from agentkit.recall import IndexCache, Ranking, RankQuery, ScopeIndex, explanation, focus, rank
 from agentkit.records import (
     Candidate,
@@ -177,12 +178,18 @@ class Recaller:
     ) -> RecallResult:
         """Everything that counts against the time limit."""
         policy = self._parts.policy
-        text = focus(query.text, limit_chars=policy.recall.focus_chars)
+        now = self._parts.clock()
+        period = Period.of(query, now=now, zone=self._parts.settings.zone())
+        texts = [focus(said, limit_chars=policy.recall.focus_chars) for said in period.texts]
         with stages.stage("embed"):
-            vectors, degraded = await try_embed(self._parts.embedder, [text], kind="query")
-        vector = None if vectors is None else vectors[0]
+            vectors, degraded = await try_embed(self._parts.embedder, texts, kind="query")
         with stages.stage("refresh"):
             index = await self._refreshed(scope)
+        chosen = period.choose(
+            query, index=index, agent_id=scope.agent_id, now=now, policy=policy.recall
+        )
+        query, text = chosen.query, texts[chosen.place]
+        vector = None if vectors is None else vectors[chosen.place]
         with stages.stage("intent"):
             intent = await self.intent.find(
                 query, text=text, vector=vector, scope=scope, index=index
@@ -190,7 +197,7 @@ class Recaller:
         asked = RankQuery.of(
             query, text=text, vector=vector, agent_id=scope.agent_id, intent=intent
         )
-        now_s = self._parts.clock().timestamp()
+        now_s = now.timestamp()
         with stages.stage("rank"):
             ranking = await offload(
                 lambda: rank(index, asked, policy=policy.recall, decay=policy.decay, now_s=now_s)
@@ -202,10 +209,11 @@ class Recaller:
             hits=hits,
             pool=ranking.pool,
             intent=ranking.intent,
-            relaxations=ranking.relaxations,
+            relaxations=(*chosen.relaxations, *ranking.relaxations),
             normalisers=ranking.normalisers,
             latency_ms=dict(stages.spent_ms),
             degraded=degraded or ranking.degraded,
+            within=query.within,
         )
 
     async def _refreshed(self, scope: Scope) -> ScopeIndex:
