@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agentkit.cli.options import (
+    AsOfOption,
     JsonOption,
     ProjectOption,
     TagOption,
@@ -34,6 +35,7 @@ def recall(
         bool, typer.Option("--include-archived", help="Archived memories too.")
     ] = False,
     within: WithinOption = None,
+    as_of: AsOfOption = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say how each score came about.")
     ] = False,
@@ -63,6 +65,7 @@ def recall(
                 match=match,
                 include_archived=include_archived,
                 within=within,
+                as_of=as_of,
             )
             result = await kit.recall(query, scope=scope)
             unknown = unknown_tags(query.tags, kit.policy.taxonomy)

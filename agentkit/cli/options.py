@@ -53,6 +53,15 @@ WithinOption = Annotated[
     ),
 ]
 
+AsOfOption = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        metavar="TIME",
+        help="Ask the memories as they stood then, ISO 8601; a date is its first instant.",
+    ),
+]
+
 
 def tags_given(tags: list[str] | None) -> object:
     """Return the tags in the shape in which they were given.

@@ -35,6 +35,7 @@ def build_query(
     match: object,
     include_archived: bool,
     within: object,
+    as_of: datetime | None,
     now: datetime,
     zone: tzinfo,
     taxonomy: TaxonomyPolicy,
@@ -50,6 +51,7 @@ def build_query(
         match: `all` or `any`.
         include_archived: Whether archived memories may come back.
         within: When they were created, in any form of `read_within`, or None for any time.
+        as_of: Instant whose memories are asked; phrases of time count from it; None for now.
         now: Current time, aware.
         zone: Time zone of what names none.
         taxonomy: Where the tags come from.
@@ -68,7 +70,8 @@ def build_query(
         tags=parse_tags(tags, taxonomy),
         match=cast("Match", match),
         include_archived=include_archived,
-        within=read_within(within, now=now, zone=zone),
+        within=read_within(within, now=as_of or now, zone=zone),
+        as_of=as_of,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from agentkit.kit.lifecycle import Lifecycle
 from agentkit.kit.opening import open_parts
 from agentkit.kit.transferring import Transferring
 from agentkit.kit.upkeep import Upkeep
+from agentkit.kit.within import read_instant
 from agentkit.kit.worker import Progress
 from agentkit.ports import Clock, Embedder
 from agentkit.records import (
@@ -97,6 +99,7 @@ class Kit(Lifecycle, Transferring, Upkeep):
         match: object = "all",
         include_archived: bool = False,
         within: object = None,
+        as_of: object = None,
     ) -> Query:
         """Return a query out of what any door was given; every door refuses the same things.
 
@@ -110,6 +113,7 @@ class Kit(Lifecycle, Transferring, Upkeep):
             include_archived: Whether archived memories may come back.
             within: Only memories of this time: a phrase ("last week", "上周"), `FROM/TO` in ISO
                 8601 with `..` for an open end, a pair of ends, or a `TimeRange`; None for any.
+            as_of: Ask the memories as they stood then, as in `recall`; phrases count from it.
 
         Raises:
             InputError: If something is out of range or of the wrong form; says what and how.
@@ -123,6 +127,7 @@ class Kit(Lifecycle, Transferring, Upkeep):
             match=match,
             include_archived=include_archived,
             within=within,
+            as_of=None if as_of is None else self._instant(as_of),
             now=self._parts.clock(),
             zone=self._parts.settings.zone(),
             taxonomy=self.policy.taxonomy,
@@ -159,7 +164,12 @@ class Kit(Lifecycle, Transferring, Upkeep):
         )
 
     async def recall(
-        self, query: Query | str, *, scope: Scope, session_id: str | None = None
+        self,
+        query: Query | str,
+        *,
+        scope: Scope,
+        session_id: str | None = None,
+        as_of: object = None,
     ) -> RecallResult:
         """Return the memories that answer a query, best first, each with its reasons.
 
@@ -167,13 +177,22 @@ class Kit(Lifecycle, Transferring, Upkeep):
             query: What is asked.
             scope: Whose memory.
             session_id: Session it serves, for the log.
+            as_of: Ask the memories as they stood then: a datetime, ISO 8601 text (a date is its
+                first instant), or seconds or milliseconds since 1970; None for now. Belief and
+                counts are those of now, and no memory counts as recalled.
 
         Raises:
-            InputError: If the query is blank.
+            InputError: If the query is blank, or `as_of` is no time or lies ahead.
             StoreError: If the database cannot be read.
         """
         asked = self.query(query) if isinstance(query, str) else query
+        if as_of is not None:
+            asked = replace(asked, as_of=self._instant(as_of))
         return await self._recaller.recall(asked, scope=scope, session_id=session_id)
+
+    def _instant(self, value: object) -> datetime:
+        zone, now = self._parts.settings.zone(), self._parts.clock()
+        return read_instant(value, now=now, zone=zone)
 
     async def brief(
         self,

@@ -59,6 +59,27 @@ def read_within(value: object, *, now: datetime, zone: tzinfo) -> TimeRange | No
         raise InputError(f"within, {error}") from error
 
 
+def read_instant(value: object, *, now: datetime, zone: tzinfo) -> datetime:
+    """Return the instant that a caller asks for; a date is its first instant.
+
+    Args:
+        value: A datetime, ISO 8601 text, or seconds or milliseconds since 1970.
+        now: Current time, aware; what lies after it is refused.
+        zone: Time zone of what names none.
+
+    Raises:
+        InputError: If it is none of these or lies ahead.
+    """
+    problem = f"as_of is {value!r}; give a time up to now, such as 2026-11-01 or a datetime"
+    try:
+        at = _end(value, zone=zone, last=False, whole=value)
+    except InputError as error:
+        raise InputError(problem) from error
+    if at is None or at > now:
+        raise InputError(problem)
+    return at
+
+
 def _end(value: object, *, zone: tzinfo, last: bool, whole: object) -> datetime | None:
     """One end; a date as the last one counts to its end."""
     if isinstance(value, str):

@@ -28,6 +28,8 @@ class Query:
         include_archived: Whether archived memories may come back.
         infer_tags: Whether tags may be inferred from the text when none are given.
         within: Only what was learnt or happened (`created_at`) in this time, or None; it filters.
+        as_of: Instant whose memories are asked, as they stood then, or None for now; such a
+            recall changes no memory.
         infer_time: Whether a time phrase in the text counts when `within` is not given.
     """
 
@@ -41,6 +43,7 @@ class Query:
     infer_tags: bool = True
     within: TimeRange | None = None
     infer_time: bool = True
+    as_of: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

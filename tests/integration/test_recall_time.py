@@ -137,6 +137,11 @@ def test_the_command_line_takes_a_time_in_both_languages(
         capsys.readouterr()
         assert run(["recall", "import column", "--within", within, "--json", *own]) == 0
         assert len(json.loads(capsys.readouterr().out)["hits"]) == hits, within
+    capsys.readouterr()
+    assert run(["recall", "import", "--as-of", "2020-01-01", "--json", *own]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["hits"] == []
+    assert document["applied"]["as_of"] == "2019-12-31T16:00:00+00:00"
     assert run(["recall", "import", "--within", "soon", *own]) != 0
     assert 'such as "last week"' in capsys.readouterr().err
 
@@ -144,3 +149,35 @@ def test_the_command_line_takes_a_time_in_both_languages(
 def test_an_unknown_time_zone_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="Atlantis"):
         Kit.open(tmp_path, timezone="Sea/Atlantis")
+
+
+async def test_the_past_is_asked_as_it_stood_and_nothing_counts_as_recalled(kit: Kit) -> None:
+    then = NOW - timedelta(days=30)
+    result = await kit.recall("why did the import break", scope=ANALYST, as_of=then)
+    assert contents(result) == [OLD]
+    (hit,) = result.hits
+    await kit.edit(
+        hit.memory.memory_id, scope=ANALYST, content="The import is fine", reason="mended"
+    )
+    again = await kit.recall("导入 import break commas", scope=ANALYST, as_of=then.isoformat())
+    assert contents(again) == [OLD]
+    assert "ranked by words alone" in again.degraded
+    assert OLD not in contents(await kit.recall("import", scope=ANALYST))
+    await kit.background.join(lane="log")
+    log = await kit.retrievals(scope=ANALYST)
+    assert [one.query.as_of for one in log if one.query.as_of == then] == [then, then]
+    assert {one.asked_at for one in log} == {NOW}
+    memory = await kit.memory(hit.memory.memory_id, scope=ANALYST)
+    assert memory.recalled_count == 1
+
+
+async def test_nothing_was_known_in_2020_and_phrases_count_from_the_instant(kit: Kit) -> None:
+    assert (await kit.recall("import", scope=ANALYST, as_of="2020-01-01")).hits == ()
+    asked = kit.query("import", within="上个月", as_of="2026-10-15")
+    assert contents(await kit.recall(asked, scope=ANALYST)) == [OLD]
+
+
+@pytest.mark.parametrize("as_of", ["soon", "2027-01-01", "", True, []])
+async def test_an_instant_that_is_none_or_lies_ahead_is_refused(kit: Kit, as_of: object) -> None:
+    with pytest.raises(InputError, match="as_of"):
+        await kit.recall("import", scope=ANALYST, as_of=as_of)

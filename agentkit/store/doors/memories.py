@@ -1,6 +1,7 @@
 """Memories: write, read, change, forget."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 from sqlmodel import Session
 
@@ -15,11 +16,11 @@ from agentkit.records import (
     Tag,
 )
 from agentkit.store.doors.room import Room
-from agentkit.store.rows import changes, lifecycle, memories
+from agentkit.store.rows import changes, lifecycle, memories, past
 from agentkit.store.rows.memories import load
 from agentkit.store.rows.pinned import get_pinned
 from agentkit.store.rows.writing import add_memories
-from agentkit.store.values import VISIBLE, ForgetResult, NewMemory, WriteResult
+from agentkit.store.values import VISIBLE, ForgetResult, NewMemory, PastScope, WriteResult
 
 
 class MemoryDoor(Room):
@@ -285,6 +286,25 @@ class MemoryDoor(Room):
             pinned = None if self._embedder is None else get_pinned(session)
             fingerprint = None if pinned is None else pinned.fingerprint
             return changes.get_changes(session, scope, since=since, fingerprint=fingerprint)
+
+        return await self._database.read(work)
+
+    async def as_of(self, scope: Scope, at: datetime) -> PastScope:
+        """Return the memories of a user as they stood at an instant; what was purged stays gone.
+
+        Args:
+            scope: Whose memories; with an agent, those that it sees.
+            at: The instant, aware.
+
+        Raises:
+            EmbedderError: If the embedder is known to be another than the pinned one.
+        """
+
+        def work(session: Session) -> PastScope:
+            self._refuse_other_name(session)
+            pinned = None if self._embedder is None else get_pinned(session)
+            fingerprint = None if pinned is None else pinned.fingerprint
+            return past.get_past(session, scope, at=at, fingerprint=fingerprint)
 
         return await self._database.read(work)
 
