@@ -54,6 +54,9 @@ worker: inline
 
 # Language of prompts and lessons: auto (the user's), en or zh.
 language: auto
+
+# Where "yesterday" begins, such as Asia/Shanghai.
+timezone: UTC
 """
 _IGNORE_TEXT = ".agentkit/\n__pycache__/\n"
 

@@ -3,8 +3,10 @@
 import difflib
 import os
 from collections.abc import Mapping
+from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
@@ -36,6 +38,8 @@ class Settings(BaseModel):
             for each user: a SQLite file or PostgreSQL schema, an index and blobs of his own).
         worker: Who reflects: `inline` (beside your runs) or `external` (`agentkit worker`).
         language: Language of prompts and lessons; `auto` follows the user.
+        timezone: Where "yesterday" begins: an IANA name such as `Asia/Shanghai`; UTC unless set,
+            so that a server and a laptop give the same answer.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -50,6 +54,7 @@ class Settings(BaseModel):
     isolation: Literal["logical", "physical"] = "logical"
     worker: Literal["inline", "external"] = "inline"
     language: Literal["auto", "en", "zh"] = "auto"
+    timezone: str = "UTC"
 
     @model_validator(mode="after")
     def _nothing_blank(self) -> Self:
@@ -57,9 +62,20 @@ class Settings(BaseModel):
             value = getattr(self, name)
             if isinstance(value, str) and not value.strip():
                 raise ValueError(f"{name} is blank; give a value or leave the key out")
+        try:
+            self.zone()
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ValueError(
+                f"timezone {self.timezone!r} is not known here; give an IANA name such as "
+                "Europe/Berlin (and install tzdata where the system has no time zones)"
+            ) from error
         if self.index == "none" and self.index_url is not None:
             raise ValueError("index_url is given and index is none; leave one of them out")
         return self
+
+    def zone(self) -> tzinfo:
+        """Return the time zone in which plain time phrases are read."""
+        return UTC if self.timezone == "UTC" else ZoneInfo(self.timezone)
 
     def state_path(self, root: Path) -> Path:
         """Return the state folder of a project.

@@ -67,6 +67,7 @@ class MemoryTools:
         top_k: int = 5,
         min_confidence: float = 0.6,
         tags: list[str] | None = None,
+        within: str | None = None,
     ) -> str:
         """Search what was learnt in earlier tasks.
 
@@ -77,6 +78,8 @@ class MemoryTools:
             top_k: Number of results wanted, 1 to 100.
             min_confidence: Leave out memories we are less sure of, 0 to 1.
             tags: Only memories with these tags, each written facet:value.
+            within: Only memories of that time: a phrase such as "last week" or "上周", or FROM/TO
+                in ISO 8601, with .. for an open end.
         """
         try:
             asked = self._kit.query(
@@ -85,6 +88,7 @@ class MemoryTools:
                 memory_type=memory_type,
                 min_confidence=min_confidence,
                 tags=tags,
+                within=within,
             )
         except InputError as error:
             raise ToolFailed(str(error)) from error

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agentkit.cli.options import (
+    AsOfOption,
     JsonOption,
     ProjectOption,
     TagOption,
     TypeOption,
     UserOption,
+    WithinOption,
     tags_given,
 )
 
@@ -32,6 +34,8 @@ def recall(
     include_archived: Annotated[
         bool, typer.Option("--include-archived", help="Archived memories too.")
     ] = False,
+    within: WithinOption = None,
+    as_of: AsOfOption = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Say how each score came about.")
     ] = False,
@@ -60,6 +64,8 @@ def recall(
                 tags=tags_given(tag),
                 match=match,
                 include_archived=include_archived,
+                within=within,
+                as_of=as_of,
             )
             result = await kit.recall(query, scope=scope)
             unknown = unknown_tags(query.tags, kit.policy.taxonomy)

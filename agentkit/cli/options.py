@@ -44,6 +44,24 @@ TagOption = Annotated[
     ),
 ]
 
+WithinOption = Annotated[
+    str | None,
+    typer.Option(
+        "--within",
+        metavar="TIME",
+        help='Only what is of that time: "last week", 上周, or FROM/TO with .. for open.',
+    ),
+]
+
+AsOfOption = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        metavar="TIME",
+        help="Ask the memories as they stood then, ISO 8601; a date is its first instant.",
+    ),
+]
+
 
 def tags_given(tags: list[str] | None) -> object:
     """Return the tags in the shape in which they were given.

@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Iterable
+from datetime import datetime, tzinfo
 from typing import Literal, cast, get_args
 
 from agentkit.errors import InputError
+from agentkit.kit.within import read_within
 from agentkit.policy import TaxonomyPolicy, parse_tags
 from agentkit.records import (
     LEAST_CONFIDENCE,
@@ -32,6 +34,10 @@ def build_query(
     tags: object,
     match: object,
     include_archived: bool,
+    within: object,
+    as_of: datetime | None,
+    now: datetime,
+    zone: tzinfo,
     taxonomy: TaxonomyPolicy,
 ) -> Query:
     """Return a checked query.
@@ -44,6 +50,10 @@ def build_query(
         tags: Tags in any of the shapes in which clients send them, or None.
         match: `all` or `any`.
         include_archived: Whether archived memories may come back.
+        within: When they were created, in any form of `read_within`, or None for any time.
+        as_of: Instant whose memories are asked; phrases of time count from it; None for now.
+        now: Current time, aware.
+        zone: Time zone of what names none.
         taxonomy: Where the tags come from.
 
     Raises:
@@ -60,6 +70,8 @@ def build_query(
         tags=parse_tags(tags, taxonomy),
         match=cast("Match", match),
         include_archived=include_archived,
+        within=read_within(within, now=as_of or now, zone=zone),
+        as_of=as_of,
     )
 
 

@@ -1,7 +1,8 @@
 """`Kit`: an open project, and the doors to its memory."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from agentkit.kit.opening import open_parts
 from agentkit.kit.succession import Succession
 from agentkit.kit.transferring import Transferring
 from agentkit.kit.upkeep import Upkeep
+from agentkit.kit.within import read_instant
 from agentkit.ports import Clock, Embedder
 from agentkit.records import (
     Briefing,
@@ -96,6 +98,8 @@ class Kit(Lifecycle, Transferring, Upkeep, Succession):
         tags: object = None,
         match: object = "all",
         include_archived: bool = False,
+        within: object = None,
+        as_of: object = None,
     ) -> Query:
         """Return a query out of what any door was given; every door refuses the same things.
 
@@ -107,6 +111,9 @@ class Kit(Lifecycle, Transferring, Upkeep, Succession):
             tags: Tags in any of the shapes in which clients send them, or None.
             match: Whether `all` or `any` of the tags must be carried.
             include_archived: Whether archived memories may come back.
+            within: Only memories of this time: a phrase ("last week", "上周"), `FROM/TO` in ISO
+                8601 with `..` for an open end, a pair of ends, or a `TimeRange`; None for any.
+            as_of: Ask the memories as they stood then, as in `recall`; phrases count from it.
 
         Raises:
             InputError: If something is out of range or of the wrong form; says what and how.
@@ -119,6 +126,10 @@ class Kit(Lifecycle, Transferring, Upkeep, Succession):
             tags=tags,
             match=match,
             include_archived=include_archived,
+            within=within,
+            as_of=None if as_of is None else self._instant(as_of),
+            now=self._parts.clock(),
+            zone=self._parts.settings.zone(),
             taxonomy=self.policy.taxonomy,
         )
 
@@ -153,7 +164,12 @@ class Kit(Lifecycle, Transferring, Upkeep, Succession):
         )
 
     async def recall(
-        self, query: Query | str, *, scope: Scope, session_id: str | None = None
+        self,
+        query: Query | str,
+        *,
+        scope: Scope,
+        session_id: str | None = None,
+        as_of: object = None,
     ) -> RecallResult:
         """Return the memories that answer a query, best first, each with its reasons.
 
@@ -161,13 +177,22 @@ class Kit(Lifecycle, Transferring, Upkeep, Succession):
             query: What is asked.
             scope: Whose memory.
             session_id: Session it serves, for the log.
+            as_of: Ask the memories as they stood then: a datetime, ISO 8601 text (a date is its
+                first instant), or seconds or milliseconds since 1970; None for now. Belief and
+                counts are those of now, and no memory counts as recalled.
 
         Raises:
-            InputError: If the query is blank.
+            InputError: If the query is blank, or `as_of` is no time or lies ahead.
             StoreError: If the database cannot be read.
         """
         asked = self.query(query) if isinstance(query, str) else query
+        if as_of is not None:
+            asked = replace(asked, as_of=self._instant(as_of))
         return await self._recaller.recall(asked, scope=scope, session_id=session_id)
+
+    def _instant(self, value: object) -> datetime:
+        zone, now = self._parts.settings.zone(), self._parts.clock()
+        return read_instant(value, now=now, zone=zone)
 
     async def brief(
         self,
@@ -190,7 +215,10 @@ class Kit(Lifecycle, Transferring, Upkeep, Succession):
             StoreError: If the database cannot be read.
             TemplateError: If the briefing's template is broken.
         """
-        asked = self.query(query, top_k=BRIEFED) if isinstance(query, str) else query
+        asked = query
+        if isinstance(asked, str):
+            # "Sum up yesterday's sales" is about sales of yesterday, not lessons of yesterday.
+            asked = replace(self.query(asked, top_k=BRIEFED), infer_time=False)
         return await self._briefer.brief(
             asked, scope=scope, session_id=session_id, budget_tokens=budget_tokens
         )

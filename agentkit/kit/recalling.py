@@ -5,7 +5,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,6 +15,7 @@ from agentkit.kit.background import Background
 from agentkit.kit.embedding import try_embed, warm
 from agentkit.kit.intent import IntentFinder
 from agentkit.kit.parts import Parts
+from agentkit.kit.period import Period
 from agentkit.recall import IndexCache, Ranking, RankQuery, ScopeIndex, explanation, focus, rank
 from agentkit.records import (
     Candidate,
@@ -183,38 +184,51 @@ class Recaller:
     ) -> RecallResult:
         """Everything that counts against the time limit."""
         policy = self._parts.policy
-        text = focus(query.text, limit_chars=policy.recall.focus_chars)
+        now = query.as_of or self._parts.clock()
+        period = Period.of(query, now=now, zone=self._parts.settings.zone())
+        texts = [focus(said, limit_chars=policy.recall.focus_chars) for said in period.texts]
         with stages.stage("embed"):
-            vectors, degraded = await try_embed(self._parts.embedder, [text], kind="query")
-        vector = None if vectors is None else vectors[0]
+            vectors, degraded = await try_embed(self._parts.embedder, texts, kind="query")
         with stages.stage("refresh"):
-            fresh = await self._refreshed(scope)
+            fresh, then = await self._index(query, scope)
         index = fresh.index
+        chosen = period.choose(
+            query, index=index, agent_id=scope.agent_id, now=now, policy=policy.recall
+        )
+        query, text = chosen.query, texts[chosen.place]
+        vector = None if vectors is None else vectors[chosen.place]
         if vector is not None and fresh.refused:
             vector, degraded = None, f"words alone were searched: {fresh.refused}"
         with stages.stage("intent"):
-            intent = await self.intent.find(
-                query, text=text, vector=vector, scope=scope, index=index
+            # Prototypes are kept for the memories of now alone.
+            intent = (
+                ()
+                if then is not None
+                else await self.intent.find(
+                    query, text=text, vector=vector, scope=scope, index=index
+                )
             )
         asked = RankQuery.of(
             query, text=text, vector=vector, agent_id=scope.agent_id, intent=intent
         )
-        now_s = self._parts.clock().timestamp()
+        now_s = now.timestamp()
         with stages.stage("rank"):
             ranking = await offload(
                 lambda: rank(index, asked, policy=policy.recall, decay=policy.decay, now_s=now_s)
             )
         with stages.stage("check"):
-            hits = await self._hits(ranking, scope)
+            found = await self._found(ranking, scope) if then is None else then
+            hits = _hits(ranking, found)
         return RecallResult(
             retrieval_id=retrieval_id,
             hits=hits,
             pool=ranking.pool,
             intent=ranking.intent,
-            relaxations=ranking.relaxations,
+            relaxations=(*chosen.relaxations, *ranking.relaxations),
             normalisers=ranking.normalisers,
             latency_ms=dict(stages.spent_ms),
             degraded=degraded or ranking.degraded,
+            within=query.within,
         )
 
     async def _refreshed(self, scope: Scope) -> "Fresh":
@@ -234,20 +248,23 @@ class Recaller:
             self._cache.resized(scope.user_id)
         return Fresh(index=index, refused=changes.refused)
 
-    async def _hits(self, ranking: Ranking, scope: Scope) -> tuple[Hit, ...]:
+    async def _index(self, query: Query, scope: Scope) -> "tuple[Fresh, tuple[Memory, ...] | None]":
+        """The user's index; for a time in the past one of its own, with the memories of then."""
+        if query.as_of is None:
+            return await self._refreshed(scope), None
+        store = await self._parts.seen(scope)
+        past = await store.as_of(scope, query.as_of)
+        index = ScopeIndex()
+        await offload(lambda: index.apply(past.changes))
+        return Fresh(index=index, refused=past.changes.refused), past.memories
+
+    async def _found(self, ranking: Ranking, scope: Scope) -> tuple[Memory, ...]:
         """What SQL still shows of the ranked memories: an index is never believed alone."""
         if not ranking.memory_ids:
             return ()
         store = await self._parts.seen(scope)
-        found = await store.memories(
+        return await store.memories(
             scope, ids=ranking.memory_ids, statuses=VISIBLE, limit=len(ranking.memory_ids)
-        )
-        by_id = {memory.memory_id: memory for memory in found}
-        pool = {candidate.memory_id: candidate for candidate in ranking.pool}
-        return tuple(
-            _hit(by_id[memory_id], pool[memory_id], ranking.intent)
-            for memory_id in ranking.memory_ids
-            if memory_id in by_id
         )
 
     async def _log_late(
@@ -312,6 +329,16 @@ class Asked:
     scope: Scope
     at: datetime
     session_id: str | None
+
+
+def _hits(ranking: Ranking, found: Sequence[Memory]) -> tuple[Hit, ...]:
+    by_id = {memory.memory_id: memory for memory in found}
+    pool = {candidate.memory_id: candidate for candidate in ranking.pool}
+    return tuple(
+        _hit(by_id[memory_id], pool[memory_id], ranking.intent)
+        for memory_id in ranking.memory_ids
+        if memory_id in by_id
+    )
 
 
 def _hit(memory: Memory, candidate: Candidate, intent: tuple[IntentTag, ...]) -> Hit:

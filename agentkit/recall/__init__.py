@@ -3,8 +3,10 @@
 from agentkit.recall.briefing import BriefingMemory, BriefingView, compose, harmless
 from agentkit.recall.cache import IndexCache
 from agentkit.recall.explain import explanation, why_not
+from agentkit.recall.filters import Filter, count_passing
 from agentkit.recall.index import Near, ScopeIndex
 from agentkit.recall.intent import AliasTable, Prototypes, TagExamples, infer_tags
+from agentkit.recall.phrases import FoundTime, find_time, read_time
 from agentkit.recall.query import Ranking, RankQuery
 from agentkit.recall.rank import rank
 from agentkit.recall.sanitise import focus
@@ -14,6 +16,8 @@ __all__ = [
     "AliasTable",
     "BriefingMemory",
     "BriefingView",
+    "Filter",
+    "FoundTime",
     "IndexCache",
     "Near",
     "Prototypes",
@@ -22,11 +26,14 @@ __all__ = [
     "ScopeIndex",
     "TagExamples",
     "compose",
+    "count_passing",
     "explanation",
+    "find_time",
     "focus",
     "harmless",
     "infer_tags",
     "rank",
+    "read_time",
     "rescore",
     "reweigh",
     "why_not",

@@ -9,7 +9,7 @@ import numpy as np
 from agentkit.recall.columns import STATUSES, BoolArray
 from agentkit.recall.index import ScopeIndex
 from agentkit.recall.query import RankQuery
-from agentkit.records import MEMORY_TYPES, MemoryStatus, MemoryType, Tag
+from agentkit.records import MEMORY_TYPES, MemoryStatus, MemoryType, Tag, TimeRange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +23,7 @@ class Filter:
         include_archived: Whether archived memories pass.
         tags: Tags that must be carried.
         match: All of them, or any.
+        within: Only what was created in this time, or None.
     """
 
     agent_id: str | None = None
@@ -31,6 +32,7 @@ class Filter:
     include_archived: bool = False
     tags: tuple[Tag, ...] = ()
     match: Literal["all", "any"] = "all"
+    within: TimeRange | None = None
 
     @classmethod
     def of(cls, query: RankQuery) -> "Filter":
@@ -42,6 +44,7 @@ class Filter:
             include_archived=query.include_archived,
             tags=query.tags,
             match=query.match,
+            within=query.within,
         )
 
 
@@ -79,6 +82,18 @@ def passing(index: ScopeIndex, wanted: Filter, *, now_s: float, relax_below: int
             return Filtered(mask)
         return Filtered(base, (_dropped(wanted.tags, left=int(mask.sum())),))
     return _all_of(index, wanted.tags, base=base, relax_below=relax_below)
+
+
+def count_passing(index: ScopeIndex, wanted: Filter, *, now_s: float) -> int:
+    """Return how many memories pass a filter of which nothing but its tags may be dropped.
+
+    Args:
+        index: The memories.
+        wanted: The filter; its tags are not looked at.
+        now_s: Now, seconds since 1970 UTC.
+    """
+    with index.lock:
+        return int(_untagged(index, wanted, now_s=now_s).sum())
 
 
 def _all_of(
@@ -129,4 +144,16 @@ def _untagged(index: ScopeIndex, wanted: Filter, *, now_s: float) -> BoolArray:
     # NaN means unset, and every comparison with it is False.
     mask &= ~(columns.valid_from_s > now_s)
     mask &= ~(columns.valid_to_s <= now_s)
+    if wanted.within is not None:
+        mask &= _created_in(index, wanted.within)
+    return mask
+
+
+def _created_in(index: ScopeIndex, within: TimeRange) -> BoolArray:
+    created_s = index.columns.created_s
+    mask = np.ones(len(created_s), dtype=np.bool_)
+    if within.start is not None:
+        mask &= created_s >= within.start.timestamp()
+    if within.end is not None:
+        mask &= created_s < within.end.timestamp()
     return mask

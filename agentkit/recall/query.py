@@ -12,6 +12,7 @@ from agentkit.records import (
     Normalisers,
     Query,
     Tag,
+    TimeRange,
 )
 
 
@@ -30,6 +31,7 @@ class RankQuery:
         match: Whether `all` or `any` of `tags` must be carried.
         include_archived: Whether archived memories may come back.
         intent: Tags inferred from the text; they weigh, and never filter.
+        within: Only memories created in this time, or None for all.
     """
 
     text: str
@@ -42,6 +44,7 @@ class RankQuery:
     match: Literal["all", "any"] = "all"
     include_archived: bool = False
     intent: tuple[IntentTag, ...] = ()
+    within: TimeRange | None = None
 
     @classmethod
     def of(
@@ -73,6 +76,7 @@ class RankQuery:
             match=query.match,
             include_archived=query.include_archived,
             intent=tuple(intent),
+            within=query.within,
         )
 
 

@@ -62,6 +62,7 @@ from agentkit.records.scope import (
     Scope,
     check_name,
 )
+from agentkit.records.time_range import TimeRange
 from agentkit.records.trajectory import (
     MEMORY_TOOLS,
     EndReason,
@@ -135,6 +136,7 @@ __all__ = [
     "Tag",
     "TagOrigin",
     "TermCounts",
+    "TimeRange",
     "Trajectory",
     "Verdict",
     "VerdictKind",

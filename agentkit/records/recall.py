@@ -7,6 +7,7 @@ from typing import Literal
 
 from agentkit.records.memory import Memory, MemoryStatus, MemoryType, Tag
 from agentkit.records.scope import Scope
+from agentkit.records.time_range import TimeRange
 
 VerdictKind = Literal["helpful", "unused", "misleading", "outdated"]
 VerdictSource = Literal["reflection", "rules", "person"]
@@ -26,6 +27,10 @@ class Query:
         match: Whether a memory must carry `all` of `tags` or `any` of them.
         include_archived: Whether archived memories may come back.
         infer_tags: Whether tags may be inferred from the text when none are given.
+        within: Only what was learnt or happened (`created_at`) in this time, or None; it filters.
+        as_of: Instant whose memories are asked, as they stood then, or None for now; such a
+            recall changes no memory.
+        infer_time: Whether a time phrase in the text counts when `within` is not given.
     """
 
     text: str
@@ -36,6 +41,9 @@ class Query:
     match: Literal["all", "any"] = "all"
     include_archived: bool = False
     infer_tags: bool = True
+    within: TimeRange | None = None
+    infer_time: bool = True
+    as_of: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +257,7 @@ class RecallResult:
         timed_out: True when the hard limit was hit; hits are then empty.
         approximate: True when candidates came out of an approximate index.
         degraded: Why an arm was missing (such as "no embedder: ..."), or "".
+        within: The time that filtered, the caller's or the one that the text spoke of, or None.
     """
 
     retrieval_id: str
@@ -261,6 +270,7 @@ class RecallResult:
     timed_out: bool = False
     approximate: bool = False
     degraded: str = ""
+    within: TimeRange | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

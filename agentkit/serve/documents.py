@@ -208,6 +208,8 @@ def _recall_fields(
             "min_confidence": query.min_confidence,
             "tags": [str(tag) for tag in query.tags],
             "match": query.match,
+            "as_of": None if query.as_of is None else query.as_of.isoformat(),
+            "within": None if result.within is None else str(result.within),
         },
     }
 

@@ -55,6 +55,12 @@ SEARCH_SCHEMA: Schema = {
             "default": "all",
             "description": "Whether a memory must carry all of the tags or any of them.",
         },
+        "within": {
+            "type": "string",
+            "minLength": 1,
+            "description": "Only memories of that time: a phrase such as 'last week' or '上周', "
+            "or FROM/TO in ISO 8601, with .. for an open end.",
+        },
     },
     "required": ["query"],
     "additionalProperties": False,

@@ -56,6 +56,7 @@ class MemoryTools:
             min_confidence=given["min_confidence"],
             tags=given.get("tags"),
             match=given["match"],
+            within=given.get("within"),
         )
         result = await self._kit.recall(query, scope=self._scope)
         return bounded_recall_document(result, query, limit_chars=ANSWER_LIMIT_CHARS)

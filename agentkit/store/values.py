@@ -14,6 +14,7 @@ from agentkit.records import (
     OutcomeSource,
     Reflection,
     Scope,
+    ScopeChanges,
     Step,
     Trajectory,
 )
@@ -58,6 +59,19 @@ class WriteResult:
 
     memory: Memory
     duplicate: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PastScope:
+    """The memories of a user as they stood at an instant.
+
+    Attributes:
+        memories: What recall could have returned then, by id.
+        changes: The same for an index of its own, all of it.
+    """
+
+    memories: tuple[Memory, ...]
+    changes: ScopeChanges
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

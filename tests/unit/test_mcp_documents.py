@@ -109,6 +109,8 @@ def test_the_answer_says_which_filters_were_applied() -> None:
         "min_confidence": 0.0,
         "tags": ["tool:csv"],
         "match": "any",
+        "as_of": None,
+        "within": None,
     }
 
 

@@ -81,7 +81,9 @@ def log_retrieval(session: Session, retrieval: Retrieval, *, packed: bytes) -> N
             verdicts=_VERDICTS.dump_json(retrieval.verdicts).decode("utf-8"),
         )
     )
-    for chunk in chunks(returned):
+    # Who looks into the past uses nothing of it now.
+    counted = returned if retrieval.query.as_of is None else ()
+    for chunk in chunks(counted):
         session.exec(
             update(MemoryRow)
             .where(col(MemoryRow.user_id) == retrieval.scope.user_id, col(MemoryRow.id).in_(chunk))
