@@ -98,6 +98,15 @@ class Background:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._registered = False
         self._owes_exit_work = False
+        self._before_join: list[Callable[[], None]] = []
+
+    def before_join(self, call: Callable[[], None]) -> None:
+        """Have a function called whenever somebody waits for what is pending.
+
+        Args:
+            call: Ends whatever a piece of work waits for; called from any thread, and often.
+        """
+        self._before_join.append(call)
 
     def spawn(
         self,
@@ -137,6 +146,7 @@ class Background:
         """
         before = None if lane is None and subject is None else next(self._numbers)
         while waiting := self._waiting(lane=lane, subject=subject, before=before):
+            self._call_before_join()
             await self._turn(waiting)
 
     async def close(self, *, timeout_s: float = EXIT_BUDGET_S) -> None:
@@ -151,6 +161,10 @@ class Background:
             await self._cancel_own()
         self._owes_exit_work = False
 
+    def _call_before_join(self) -> None:
+        for call in self._before_join:
+            call()
+
     async def _cancel_own(self) -> None:
         """Stop what is going on in this loop, so that nothing goes on behind a closed store."""
         here = asyncio.get_running_loop()
@@ -164,6 +178,7 @@ class Background:
     def abandon(self) -> bool:
         """Forget everything, in a forked child: the parent does it. Whether a loop was used."""
         self._pending, self._tasks = {}, {}
+        self._before_join = []
         self._owes_exit_work = False
         return self._loop is not None
 
@@ -263,4 +278,5 @@ class Background:
                 mine = [task for task in self._tasks.values() if task.get_loop() is here]
             if not mine:
                 return
+            self._call_before_join()
             await asyncio.wait(mine, timeout=left_s)

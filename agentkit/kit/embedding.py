@@ -34,7 +34,7 @@ async def try_embed(
         return None, f"no vectors: {error}"
 
 
-async def warm(embedder: Embedder | None, *, limit_s: float) -> None:
+async def warm(embedder: Embedder | None, *, limit_s: float) -> bool:
     """Wait until an embedder is loaded, so that loading does not count against a recall.
 
     One that cannot be loaded is told by whoever embeds next.
@@ -42,12 +42,18 @@ async def warm(embedder: Embedder | None, *, limit_s: float) -> None:
     Args:
         embedder: The embedder, or None where the project has none.
         limit_s: Longest wait in seconds; it goes on loading after that.
+
+    Returns:
+        Whether it is loaded, so that there is nothing to wait for the next time.
     """
     if embedder is None:
-        return
+        return True
     loading = asyncio.ensure_future(embedder.load())
     done, _ = await asyncio.wait({loading}, timeout=limit_s)
     if not done:
         logger.warning("the embedder is still loading after %.0f s", limit_s)
-    elif (error := loading.exception()) is not None and not isinstance(error, EmbedderError):
+        return False
+    error = loading.exception()
+    if error is not None and not isinstance(error, EmbedderError):
         raise error
+    return error is None

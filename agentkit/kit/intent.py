@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import tempfile
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from itertools import groupby
@@ -36,8 +37,15 @@ class IntentFinder:
         self._aliases = aliases
         self._examples: tuple[TagExamples, ...] | None = None
         self._scopes: OrderedDict[Scope, tuple[int, Prototypes]] = OrderedDict()
+        # Recalls of several users look here from threads of their own.
+        self._lock = threading.Lock()
 
-    async def find(
+    async def ready(self) -> None:
+        """Read the vectors of the taxonomy's examples that an earlier process kept, once."""
+        if self._examples is None:
+            self._use(await self._kept())
+
+    def find(
         self,
         query: Query,
         *,
@@ -46,7 +54,7 @@ class IntentFinder:
         scope: Scope,
         index: ScopeIndex,
     ) -> tuple[IntentTag, ...]:
-        """Return the inferred tags of a query.
+        """Return the inferred tags of a query, on any thread.
 
         Args:
             query: What was asked; tags that it names itself are not added to.
@@ -57,9 +65,6 @@ class IntentFinder:
         """
         if query.tags or not query.infer_tags:
             return ()
-        if self._examples is None and vector is not None:
-            self._examples = await self._kept()
-            self._scopes.clear()
         return infer_tags(
             text,
             vector=vector,
@@ -81,8 +86,12 @@ class IntentFinder:
             return
         key = await self._key()
         await offload(lambda: self._keep(vectors, key=key))
-        self._examples = self._summed(vectors)
-        self._scopes.clear()
+        self._use(self._summed(vectors))
+
+    def _use(self, examples: tuple[TagExamples, ...]) -> None:
+        with self._lock:
+            self._examples = examples
+            self._scopes.clear()
 
     def drop(self, user_id: str) -> None:
         """Let go of what was made of a user's memories.
@@ -90,22 +99,25 @@ class IntentFinder:
         Args:
             user_id: Whose.
         """
-        for scope in [scope for scope in self._scopes if scope.user_id == user_id]:
-            del self._scopes[scope]
+        with self._lock:
+            for scope in [scope for scope in self._scopes if scope.user_id == user_id]:
+                del self._scopes[scope]
 
     def _prototypes(self, scope: Scope, index: ScopeIndex) -> Prototypes:
-        held = self._scopes.get(scope)
-        if held is not None and held[0] == index.revision:
-            self._scopes.move_to_end(scope)
-            return held[1]
+        with self._lock:
+            held = self._scopes.get(scope)
+            if held is not None and held[0] == index.revision:
+                self._scopes.move_to_end(scope)
+                return held[1]
+            examples = self._examples or ()
         own = index.tag_examples(agent_id=scope.agent_id)
         made = Prototypes(
-            [*(self._examples or ()), *own],
-            least_examples=self._parts.policy.recall.tags.least_examples,
+            [*examples, *own], least_examples=self._parts.policy.recall.tags.least_examples
         )
-        self._scopes[scope] = (index.revision, made)
-        while len(self._scopes) > MOST_SCOPES:
-            self._scopes.popitem(last=False)
+        with self._lock:
+            self._scopes[scope] = (index.revision, made)
+            while len(self._scopes) > MOST_SCOPES:
+                self._scopes.popitem(last=False)
         return made
 
     def _summed(self, vectors: Float32Array) -> tuple[TagExamples, ...]:

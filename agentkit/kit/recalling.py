@@ -1,69 +1,35 @@
 """The recall path: embed, refresh, rank, check against SQL, explain, log; within a hard limit."""
 
 import asyncio
-import json
+import concurrent.futures
 import logging
 import threading
-import time
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
-from weakref import WeakSet
 
 from agentkit.kit.background import Background
 from agentkit.kit.embedding import try_embed, warm
 from agentkit.kit.intent import IntentFinder
+from agentkit.kit.logbook import Asked, Logbook
+from agentkit.kit.looking import Look, Looked, Stages, no_intent
 from agentkit.kit.parts import Parts
 from agentkit.kit.period import Period
-from agentkit.recall import IndexCache, Ranking, RankQuery, ScopeIndex, explanation, focus, rank
+from agentkit.recall import IndexCache, ScopeIndex, focus
 from agentkit.records import (
-    Candidate,
     Float32Array,
-    Hit,
-    IntentTag,
     Memory,
-    MemoryStatus,
     Neighbour,
     Query,
     RecallResult,
-    Retrieval,
     Scope,
 )
-from agentkit.reflection import redact
-from agentkit.store import Store, new_id, offload
+from agentkit.store import Snapshot, Store, new_id, offload
 
 logger = logging.getLogger("agentkit")
 
 BYTES_PER_MB = 1 << 20
 # The bundled embedder loads in 1.3 s on an idle machine; a loaded one takes a few times that.
 WARM_LIMIT_S = 10.0
-DISPUTED_NOTE = "disputed: another memory contradicts it"
-VISIBLE: tuple[MemoryStatus, ...] = ("pending", "active", "disputed", "archived")
-
-
-@dataclass(slots=True)
-class Stages:
-    """Milliseconds spent in each stage of one recall.
-
-    Attributes:
-        spent_ms: Finished stages, in order.
-        current: Stage that is running, or "".
-    """
-
-    spent_ms: dict[str, float] = field(default_factory=dict[str, float])
-    current: str = ""
-
-    @contextmanager
-    def stage(self, name: str) -> Generator[None]:
-        """Time one stage."""
-        self.current = name
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.spent_ms[name] = (time.perf_counter() - started) * 1_000
-        self.current = ""
 
 
 class Recaller:
@@ -75,9 +41,10 @@ class Recaller:
         self._background = background
         self._cache = IndexCache(max_bytes=parts.policy.recall.cache_mb * BYTES_PER_MB)
         self.intent = IntentFinder(parts, aliases=parts.aliases)
+        self._logbook = Logbook(parts, background=background)
+        self._is_warm = False
         self._lock = threading.Lock()
-        # Each store that this process wrote its policy into.
-        self._policy_kept = WeakSet[Store]()
+        self._loading: dict[str, concurrent.futures.Future[None]] = {}
 
     async def recall(
         self, query: Query, *, scope: Scope, session_id: str | None = None
@@ -95,22 +62,18 @@ class Recaller:
         Raises:
             StoreError: If the database cannot be read.
         """
-        await warm(self._parts.embedder, limit_s=WARM_LIMIT_S)
+        if not self._is_warm:
+            self._is_warm = await warm(self._parts.embedder, limit_s=WARM_LIMIT_S)
         asked_at = self._parts.clock()
+        asked = Asked(query=query, scope=scope, at=asked_at, session_id=session_id)
         retrieval_id = new_id(asked_at)
         stages = Stages()
         answer = asyncio.ensure_future(self._answer(query, scope, retrieval_id, stages))
         limit_s = self._parts.policy.recall.timeout_s
         done, _ = await asyncio.wait({answer}, timeout=limit_s)
-        asked = Asked(query=query, scope=scope, at=asked_at, session_id=session_id)
         if done:
             result = answer.result()
-            self._background.spawn(
-                "log recall",
-                lambda: self._log(result, asked),
-                lane="log",
-                subject=(scope, session_id),
-            )
+            self._logbook.add(result, asked)
             return result
         logger.warning("recall took over %.1f s, in stage %r", limit_s, stages.current)
         late = RecallResult(
@@ -140,18 +103,22 @@ class Recaller:
         """
         if vector is None:
             return ()
-        fresh = await self._refreshed(scope)
-        if fresh.refused:
-            return ()
-        index = fresh.index
-        near = index.nearest(vector, limit=limit, agent_id=scope.agent_id)
-        cosines = {one.memory_id: one.cosine for one in near}
         store = await self._parts.seen(scope)
-        found = await store.memories(
-            scope, ids=list(cosines), statuses=VISIBLE, limit=max(len(cosines), 1)
-        )
-        by_nearness = sorted(found, key=lambda memory: -cosines[memory.memory_id])
-        return tuple(Neighbour(memory=one, cosine=cosines[one.memory_id]) for one in by_nearness)
+        index = await self._loaded(store, scope)
+
+        def work(snapshot: Snapshot) -> tuple[Neighbour, ...]:
+            with index.lock:
+                if self._refresh(index, snapshot, user_id=scope.user_id):
+                    return ()
+                near = index.nearest(vector, limit=limit, agent_id=scope.agent_id)
+            cosines = {one.memory_id: one.cosine for one in near}
+            found = snapshot.memories(list(cosines))
+            by_nearness = sorted(found, key=lambda memory: -cosines[memory.memory_id])
+            return tuple(
+                Neighbour(memory=one, cosine=cosines[one.memory_id]) for one in by_nearness
+            )
+
+        return await store.snapshot(scope, work)
 
     async def rivals(self, memory: Memory, *, scope: Scope, limit: int) -> tuple[Neighbour, ...]:
         """Return the other stored memories most similar to one, by the vector it is stored with.
@@ -164,8 +131,14 @@ class Recaller:
         Returns:
             Most similar first; empty while the memory has no vector.
         """
-        fresh = await self._refreshed(scope)
-        vector = fresh.index.content_vector(memory.memory_id)
+        store = await self._parts.seen(scope)
+        index = await self._loaded(store, scope)
+
+        def work(snapshot: Snapshot) -> Float32Array | None:
+            self._refresh(index, snapshot, user_id=scope.user_id)
+            return index.content_vector(memory.memory_id)
+
+        vector = await store.snapshot(scope, work)
         near = await self.neighbours(vector, scope=scope, limit=limit + 1)
         return tuple(one for one in near if one.memory.memory_id != memory.memory_id)[:limit]
 
@@ -183,170 +156,111 @@ class Recaller:
         self, query: Query, scope: Scope, retrieval_id: str, stages: Stages
     ) -> RecallResult:
         """Everything that counts against the time limit."""
-        policy = self._parts.policy
         now = query.as_of or self._parts.clock()
         period = Period.of(query, now=now, zone=self._parts.settings.zone())
-        texts = [focus(said, limit_chars=policy.recall.focus_chars) for said in period.texts]
+        limit_chars = self._parts.policy.recall.focus_chars
+        texts = [focus(said, limit_chars=limit_chars) for said in period.texts]
         with stages.stage("embed"):
             vectors, degraded = await try_embed(self._parts.embedder, texts, kind="query")
-        with stages.stage("refresh"):
-            fresh, then = await self._index(query, scope)
-        index = fresh.index
-        chosen = period.choose(
-            query, index=index, agent_id=scope.agent_id, now=now, policy=policy.recall
-        )
-        query, text = chosen.query, texts[chosen.place]
-        vector = None if vectors is None else vectors[chosen.place]
-        if vector is not None and fresh.refused:
-            vector, degraded = None, f"words alone were searched: {fresh.refused}"
-        with stages.stage("intent"):
-            # Prototypes are kept for the memories of now alone.
-            intent = (
-                ()
-                if then is not None
-                else await self.intent.find(
-                    query, text=text, vector=vector, scope=scope, index=index
-                )
-            )
-        asked = RankQuery.of(
-            query, text=text, vector=vector, agent_id=scope.agent_id, intent=intent
-        )
-        now_s = now.timestamp()
-        with stages.stage("rank"):
-            ranking = await offload(
-                lambda: rank(index, asked, policy=policy.recall, decay=policy.decay, now_s=now_s)
-            )
-        with stages.stage("check"):
-            found = await self._found(ranking, scope) if then is None else then
-            hits = _hits(ranking, found)
-        return RecallResult(
-            retrieval_id=retrieval_id,
-            hits=hits,
-            pool=ranking.pool,
-            intent=ranking.intent,
-            relaxations=(*chosen.relaxations, *ranking.relaxations),
-            normalisers=ranking.normalisers,
-            latency_ms=dict(stages.spent_ms),
-            degraded=degraded or ranking.degraded,
-            within=query.within,
-        )
-
-    async def _refreshed(self, scope: Scope) -> "Fresh":
-        """The user's index, brought to the revision that the database is at."""
-        with self._lock:
-            index = self._cache.get(scope.user_id)
-        store = await self._parts.seen(scope)
-        changes = await store.changes(scope, since=index.revision)
-        if changes.complete:
-            # A whole scope takes a while: neither the loop nor another user waits for it.
-            await offload(lambda: index.apply(changes))
-        elif changes.revision > index.revision:
-            index.apply(changes)
-        else:
-            return Fresh(index=index, refused=changes.refused)
-        with self._lock:
-            self._cache.resized(scope.user_id)
-        return Fresh(index=index, refused=changes.refused)
-
-    async def _index(self, query: Query, scope: Scope) -> "tuple[Fresh, tuple[Memory, ...] | None]":
-        """The user's index; for a time in the past one of its own, with the memories of then."""
+            if vectors is not None:
+                await self.intent.ready()
+        look = Look(query=query, scope=scope, period=period, texts=texts, vectors=vectors, now=now)
         if query.as_of is None:
-            return await self._refreshed(scope), None
-        store = await self._parts.seen(scope)
-        past = await store.as_of(scope, query.as_of)
-        index = ScopeIndex()
-        await offload(lambda: index.apply(past.changes))
-        return Fresh(index=index, refused=past.changes.refused), past.memories
+            looked, found = await self._look_now(look, stages)
+        else:
+            looked, found = await self._look_back(look, query.as_of, stages)
+        return looked.result(found, retrieval_id=retrieval_id, degraded=degraded, stages=stages)
 
-    async def _found(self, ranking: Ranking, scope: Scope) -> tuple[Memory, ...]:
-        """What SQL still shows of the ranked memories: an index is never believed alone."""
-        if not ranking.memory_ids:
-            return ()
-        store = await self._parts.seen(scope)
-        return await store.memories(
-            scope, ids=ranking.memory_ids, statuses=VISIBLE, limit=len(ranking.memory_ids)
-        )
+    async def _look_now(self, look: Look, stages: Stages) -> tuple[Looked, tuple[Memory, ...]]:
+        """Rank the memories of now, and read what is returned: one snapshot, one thread."""
+        with stages.stage("refresh"):
+            store = await self._parts.seen(look.scope)
+            index = await self._loaded(store, look.scope)
+
+        def work(snapshot: Snapshot) -> tuple[Looked, tuple[Memory, ...]]:
+            # Held throughout, or another thread could bring in what this snapshot cannot see.
+            with index.lock:
+                with stages.stage("refresh"):
+                    refused = self._refresh(index, snapshot, user_id=look.scope.user_id)
+                looked = look.rank(
+                    index,
+                    policy=self._parts.policy,
+                    refused=refused,
+                    find_intent=lambda query, text, vector: self.intent.find(
+                        query, text=text, vector=vector, scope=look.scope, index=index
+                    ),
+                    stages=stages,
+                )
+            with stages.stage("check"):
+                return looked, snapshot.memories(looked.ranking.memory_ids)
+
+        return await store.snapshot(look.scope, work)
+
+    async def _look_back(
+        self, look: Look, at: datetime, stages: Stages
+    ) -> tuple[Looked, tuple[Memory, ...]]:
+        """Rank the memories as they stood at an instant, in an index of their own."""
+        with stages.stage("refresh"):
+            store = await self._parts.seen(look.scope)
+            past = await store.as_of(look.scope, at)
+
+        def work() -> Looked:
+            index = ScopeIndex()
+            index.apply(past.changes)
+            return look.rank(
+                index,
+                policy=self._parts.policy,
+                refused=past.changes.refused,
+                find_intent=no_intent,
+                stages=stages,
+            )
+
+        return await offload(work), past.memories
+
+    async def _loaded(self, store: Store, scope: Scope) -> ScopeIndex:
+        """The user's index, read whole where it is new: once, however many ask meanwhile."""
+        user_id = scope.user_id
+        while True:
+            with self._lock:
+                index = self._cache.get(user_id)
+                if index.is_loaded:
+                    return index
+                loading = self._loading.get(user_id)
+                mine = loading is None
+                if loading is None:
+                    loading = self._loading[user_id] = concurrent.futures.Future[None]()
+            if mine:
+                await self._load(store, scope, index)
+                return index
+            # They wait in the loop: no thread is taken from other users.
+            await asyncio.wait([asyncio.wrap_future(loading)])
+
+    async def _load(self, store: Store, scope: Scope, index: ScopeIndex) -> None:
+        def work(snapshot: Snapshot) -> None:
+            self._refresh(index, snapshot, user_id=scope.user_id)
+
+        try:
+            await store.snapshot(scope, work)
+        finally:
+            # Whoever waits looks for himself whether that went well.
+            with self._lock:
+                self._loading.pop(scope.user_id).set_result(None)
+
+    def _refresh(self, index: ScopeIndex, snapshot: Snapshot, *, user_id: str) -> str:
+        """Bring an index to a snapshot; return why it has no vectors to compare, or ""."""
+        changes = snapshot.changes(since=index.revision)
+        if changes.complete or changes.revision > index.revision:
+            index.apply(changes)
+            with self._lock:
+                self._cache.resized(user_id)
+        return changes.refused
 
     async def _log_late(
-        self, answer: asyncio.Future[RecallResult], late: RecallResult, asked: "Asked"
+        self, answer: asyncio.Future[RecallResult], late: RecallResult, asked: Asked
     ) -> None:
         """Log the answer that came too late, or that there was none before its loop ended."""
         if answer.get_loop() is asyncio.get_running_loop():
             await asyncio.wait({answer})
         if answer.done() and not answer.cancelled():
             late = replace(answer.result(), timed_out=True)
-        await self._log(late, asked)
-
-    async def _log(self, result: RecallResult, asked: "Asked") -> None:
-        if not await self._parts.stores.has(asked.scope):
-            # Asking makes no store for a name that nobody ever used.
-            return
-        text = redact(asked.query.text).text
-        store = await self._parts.store(asked.scope)
-        if store not in self._policy_kept:
-            policy = self._parts.policy
-            content = json.dumps(policy.to_json(), ensure_ascii=False, sort_keys=True)
-            await store.save_policy(policy.fingerprint, content)
-            self._policy_kept.add(store)
-        await store.log_retrieval(
-            Retrieval(
-                retrieval_id=result.retrieval_id,
-                scope=asked.scope,
-                session_id=asked.session_id,
-                query=replace(asked.query, text=text),
-                asked_at=asked.at,
-                policy_fingerprint=self._parts.policy.fingerprint,
-                result=replace(result, hits=()),
-            )
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Fresh:
-    """The index of one user, as of now.
-
-    Attributes:
-        index: The index.
-        refused: Why no vector of this process's embedder may be compared with it, or "".
-    """
-
-    index: ScopeIndex
-    refused: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A recall as it goes into the log.
-
-    Attributes:
-        query: What was asked.
-        scope: Whose memory.
-        at: When, UTC.
-        session_id: Session it served, or None.
-    """
-
-    query: Query
-    scope: Scope
-    at: datetime
-    session_id: str | None
-
-
-def _hits(ranking: Ranking, found: Sequence[Memory]) -> tuple[Hit, ...]:
-    by_id = {memory.memory_id: memory for memory in found}
-    pool = {candidate.memory_id: candidate for candidate in ranking.pool}
-    return tuple(
-        _hit(by_id[memory_id], pool[memory_id], ranking.intent)
-        for memory_id in ranking.memory_ids
-        if memory_id in by_id
-    )
-
-
-def _hit(memory: Memory, candidate: Candidate, intent: tuple[IntentTag, ...]) -> Hit:
-    return Hit(
-        memory=memory,
-        score=candidate.score,
-        similarity=candidate.features.cosine,
-        factors=candidate.factors,
-        explanation=explanation(candidate, intent=intent),
-        note=DISPUTED_NOTE if memory.status == "disputed" else "",
-    )
+        self._logbook.add(late, asked)

@@ -110,7 +110,7 @@ class Running(Reading):
         reason = await self.tasks.ended_before(scope, session_id, prompt)
         if reason is None:
             return False
-        await self.background.join(lane="log", subject=(scope, session_id))
+        await self.background.join(lane="log")
         if await self.tasks.end(scope, session_id, reason=reason) is not None:
             self._worker.wake()
         return True
@@ -135,6 +135,7 @@ class Running(Reading):
             outcome: How it ended, if the caller knows.
         """
         # What the last run did is written first, or it would be left open.
+        await self.background.join(lane="log")
         await self.background.join(subject=(scope, session_id))
         episode = await self.tasks.end(
             scope, session_id, reason="closed", said=outcome or "unknown"
@@ -145,7 +146,7 @@ class Running(Reading):
 
     async def finish_run(self, record: RunRecord) -> None:
         """Take over a run that ended; where its task ended too, reflect in the background."""
-        await self.background.join(lane="log", subject=record.subject)
+        await self.background.join(lane="log")
         await self.background.join(subject=record.run_id)
         if await self.tasks.finish(record) is not None:
             self._worker.wake()

@@ -45,6 +45,7 @@ class ScopeIndex:
         """Start empty, at revision 0."""
         self.lock = threading.RLock()
         self.revision = 0
+        self.is_loaded = False
         self._clear()
 
     def _clear(self) -> None:
@@ -165,6 +166,7 @@ class ScopeIndex:
             for entry in changes.entries:
                 self._put(entry)
             self.revision = changes.revision
+            self.is_loaded = self.is_loaded or changes.complete
             dead = len(self._ids) - len(self._slots)
             if dead > _COMPACT_ABOVE_SLOTS and dead > _COMPACT_ABOVE_SHARE * len(self._ids):
                 self._compact()

@@ -1,6 +1,7 @@
 """The pool of one recall: who is in it, where they stand, and everything that is logged of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import overload
 
 import numpy as np
 
@@ -9,6 +10,58 @@ from agentkit.recall.explain import why_not
 from agentkit.recall.index import ScopeIndex
 from agentkit.recall.scan import Scan
 from agentkit.records import MEMORY_TYPES, Candidate, Features
+
+
+class Pool(Sequence[Candidate]):
+    """Candidates, each put together when it is first looked at.
+
+    What is known of them was read out of the index already, so later changes do not show. Most
+    are looked at by the log alone, which is written beside the caller: putting all of them
+    together at once took half of the time of ranking 2,000 memories.
+    """
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, number: int, make: Callable[[int], Candidate]) -> None:
+        """Put nothing together yet.
+
+        Args:
+            number: How many there are.
+            make: Puts together the one at a place, from 0.
+        """
+        self._make = make
+        self._made: list[Candidate | None] = [None] * number
+
+    def __len__(self) -> int:
+        """Number of candidates."""
+        return len(self._made)
+
+    @overload
+    def __getitem__(self, place: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Candidate, ...]: ...
+    def __getitem__(self, place: int | slice) -> Candidate | tuple[Candidate, ...]:
+        """Return the candidate at a place, or those of several."""
+        places = range(len(self._made))[place]
+        if isinstance(places, range):
+            return tuple(self._at(one) for one in places)
+        return self._at(places)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another sequence holds equal candidates in the same order."""
+        if isinstance(other, Pool):
+            return tuple(self) == tuple(other)
+        return tuple(self) == other
+
+    def __hash__(self) -> int:
+        """Return the hash of the tuple of them."""
+        return hash(tuple(self))
+
+    def _at(self, place: int) -> Candidate:
+        made = self._made[place]
+        if made is None:
+            made = self._made[place] = self._make(place)
+        return made
 
 
 def best_places(index: ScopeIndex, scanned: Scan, *, limit: int) -> list[int]:
@@ -27,7 +80,7 @@ def best_places(index: ScopeIndex, scanned: Scan, *, limit: int) -> list[int]:
 
 def build_pool(
     index: ScopeIndex, scanned: Scan, best: Sequence[int], *, top_k: int, arm_limit: int
-) -> tuple[Candidate, ...]:
+) -> Pool:
     """Return the best by final score, then those of either arm that are not among them.
 
     Args:
@@ -43,25 +96,27 @@ def build_pool(
     for values, among in ((table.context_cosine, table.has_vector), (words, words > 0.0)):
         top = _top(index, scanned, values, among=among, limit=arm_limit)
         others.update(dict.fromkeys(at for at in top if at not in ranks))
-    ranks.update(_ranks(index, scanned, list(others)))
-    in_order = sorted(ranks, key=lambda at: (ranks[at], _id(index, scanned, at)))
+    behind = _ranks(index, scanned, list(others))
+    in_order = [*best, *sorted(behind, key=lambda at: (behind[at], _id(index, scanned, at)))]
+    ranks.update(behind)
     last = float(scanned.score[best[min(top_k, len(best)) - 1]]) if best else 0.0
     at: Int64Array = np.array(in_order, dtype=np.int64)
-    return tuple(
-        Candidate(
-            memory_id=_id(index, scanned, place),
-            rank=ranks[place],
-            features=features,
-            factors=factors,
-            returned=ranks[place] <= top_k,
-            why_not=""
-            if ranks[place] <= top_k
-            else why_not(factors, rank=ranks[place], top_k=top_k, last_score=last),
+    ids = [_id(index, scanned, place) for place in in_order]
+    features, factors = _features(index, scanned, at), scanned.factors.rows(at)
+
+    def make(place: int) -> Candidate:
+        rank, held = ranks[in_order[place]], factors(place)
+        returned = rank <= top_k
+        return Candidate(
+            memory_id=ids[place],
+            rank=rank,
+            features=features(place),
+            factors=held,
+            returned=returned,
+            why_not="" if returned else why_not(held, rank=rank, top_k=top_k, last_score=last),
         )
-        for place, features, factors in zip(
-            in_order, _features(index, scanned, at), scanned.factors.rows(at), strict=True
-        )
-    )
+
+    return Pool(len(ids), make)
 
 
 def _top(
@@ -72,13 +127,15 @@ def _top(
     if limit < 1:
         return []
     if len(found) > limit:
-        least = np.partition(values[found], -limit)[-limit]
-        found = found[values[found] >= least]
-
-    def key(at: int) -> tuple[float, float, str]:
-        return -float(values[at]), -float(scanned.created_s[at]), _id(index, scanned, at)
-
-    return sorted(found.tolist(), key=key)[:limit]
+        chosen = values[found]
+        least = np.partition(chosen, -limit)[-limit]
+        found = found[chosen >= least]
+    places: list[int] = found.tolist()
+    downwards: list[float] = (-values[found]).tolist()
+    newest: list[float] = (-scanned.created_s[found]).tolist()
+    ids = [index.ids[slot] for slot in scanned.slots[found].tolist()]
+    in_order = sorted(zip(downwards, newest, ids, places, strict=True))
+    return [place for *_, place in in_order[:limit]]
 
 
 def _ranks(index: ScopeIndex, scanned: Scan, places: Sequence[int]) -> dict[int, int]:
@@ -102,11 +159,11 @@ def _ahead_among_equals(index: ScopeIndex, scanned: Scan, at: int) -> int:
     return int(newer.sum()) + sum(_id(index, scanned, one) < own for one in same)
 
 
-def _features(index: ScopeIndex, scanned: Scan, at: Int64Array) -> list[Features]:
+def _features(index: ScopeIndex, scanned: Scan, at: Int64Array) -> Callable[[int], Features]:
     """What is known of some memories; each column is read once, for all of them."""
     slots = scanned.slots[at]
     table, columns = scanned.table, index.columns
-    placed = table.placed[at].tolist()
+    placed: list[bool] = table.placed[at].tolist()
     around = table.context_cosine[at].tolist(), table.context_bm25[at].tolist()
     cosine, bm25 = table.cosine[at].tolist(), table.bm25[at].tolist()
     overlap, age = table.tag_overlap[at].tolist(), table.age_days[at].tolist()
@@ -115,9 +172,12 @@ def _features(index: ScopeIndex, scanned: Scan, at: Int64Array) -> list[Features
     kind: list[int] = columns.memory_type[slots].tolist()
     status: list[int] = columns.status[slots].tolist()
     permanent, demoted = columns.permanent[slots].tolist(), columns.demoted[slots].tolist()
-    has_vector = table.has_vector[at].tolist()
-    return [
-        Features(
+    has_vector: list[bool] = table.has_vector[at].tolist()
+    tags = [index.tags(slot) for slot in slots.tolist()]
+    episodes = [index.episode_id(slot) for slot in slots.tolist()]
+
+    def make(row: int) -> Features:
+        return Features(
             cosine=cosine[row],
             bm25=bm25[row],
             tag_overlap=overlap[row],
@@ -130,14 +190,14 @@ def _features(index: ScopeIndex, scanned: Scan, at: Int64Array) -> list[Features
             status=STATUSES[status[row]],
             permanent=permanent[row],
             demoted=demoted[row],
-            tags=index.tags(slot),
-            episode_id=index.episode_id(slot),
+            tags=tags[row],
+            episode_id=episodes[row],
             has_vector=has_vector[row],
             context_cosine=around[0][row] if placed[row] else None,
             context_bm25=around[1][row] if placed[row] else None,
         )
-        for row, slot in enumerate(slots.tolist())
-    ]
+
+    return make
 
 
 def _id(index: ScopeIndex, scanned: Scan, at: int) -> str:

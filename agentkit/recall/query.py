@@ -97,7 +97,7 @@ class Ranking:
     """
 
     memory_ids: tuple[str, ...] = ()
-    pool: tuple[Candidate, ...] = ()
+    pool: Sequence[Candidate] = ()
     intent: tuple[IntentTag, ...] = ()
     relaxations: tuple[str, ...] = ()
     normalisers: Normalisers = field(default_factory=Normalisers)

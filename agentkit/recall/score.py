@@ -1,6 +1,6 @@
 """The score: from features to factors, the same code for recall and for replay."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -92,17 +92,24 @@ class FactorTable:
         base = self.dense + self.lexical + self.tag + self.lent
         return base * self.decay * self.trust * self.confidence * self.demoted * self.disputed
 
-    def rows(self, at: Int64Array) -> list[Factors]:
-        """Return the factors of some memories; each column is read once, for all of them.
+    def rows(self, at: Int64Array) -> Callable[[int], Factors]:
+        """Return what gives the factors of some memories, by their place in `at`.
+
+        Each column is read once, for all of them.
 
         Args:
             at: shape (m,), int64: positions in the columns.
         """
         names = ("dense", "lexical", "tag", "lent", "decay", "trust", "confidence")
         columns = [getattr(self, name)[at].tolist() for name in (*names, "demoted", "disputed")]
-        half_lives = self.half_life_days[at].tolist()
-        return [
-            Factors(
+        half_lives: list[float] = self.half_life_days[at].tolist()
+
+        def make(row: int) -> Factors:
+            dense, lexical, tag, lent, decay, trust, confidence, demoted, disputed = (
+                column[row] for column in columns
+            )
+            half_life = half_lives[row]
+            return Factors(
                 dense=dense,
                 lexical=lexical,
                 tag=tag,
@@ -114,19 +121,8 @@ class FactorTable:
                 disputed=disputed,
                 half_life_days=half_life if half_life < np.inf else None,
             )
-            for (
-                dense,
-                lexical,
-                tag,
-                lent,
-                decay,
-                trust,
-                confidence,
-                demoted,
-                disputed,
-                half_life,
-            ) in zip(*columns, half_lives, strict=True)
-        ]
+
+        return make
 
 
 def dense_weight(signals: QuerySignals, *, policy: FusionPolicy) -> float:
@@ -270,7 +266,7 @@ def rescore(
     """
     table = _table([candidate.features for candidate in candidates], decay=decay)
     factors = factor_table(table, normalisers=normalisers, policy=policy, decay=decay)
-    return tuple(factors.rows(np.arange(len(candidates))))
+    return tuple(map(factors.rows(np.arange(len(candidates))), range(len(candidates))))
 
 
 def _table(rows: Sequence[Features], *, decay: DecayPolicy) -> FeatureTable:

@@ -1,6 +1,6 @@
 """A query and its answer: candidates with features, hits, the briefing, the log."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -262,7 +262,7 @@ class RecallResult:
 
     retrieval_id: str
     hits: tuple[Hit, ...] = ()
-    pool: tuple[Candidate, ...] = ()
+    pool: Sequence[Candidate] = ()
     intent: tuple[IntentTag, ...] = ()
     relaxations: tuple[str, ...] = ()
     normalisers: Normalisers = field(default_factory=Normalisers)

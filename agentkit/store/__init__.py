@@ -2,6 +2,7 @@
 
 from agentkit.store.blobs import FolderBlobs
 from agentkit.store.consistency import Consistency, Disagreement
+from agentkit.store.doors.snapshot import Snapshot
 from agentkit.store.edits import KEEP, Keep, MemoryEdit
 from agentkit.store.embedders import open_embedder
 from agentkit.store.ids import new_id
@@ -76,6 +77,7 @@ __all__ = [
     "RestoreReport",
     "SealResult",
     "SettleReport",
+    "Snapshot",
     "Store",
     "StoredReflection",
     "Stores",

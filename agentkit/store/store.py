@@ -12,6 +12,7 @@ from agentkit.store.doors.jobs import JobDoor
 from agentkit.store.doors.memories import MemoryDoor
 from agentkit.store.doors.purging import PurgeDoor
 from agentkit.store.doors.retrievals import RetrievalDoor
+from agentkit.store.doors.snapshot import SnapshotDoor
 from agentkit.store.doors.succession import SuccessionDoor
 from agentkit.store.doors.transfer import TransferDoor
 from agentkit.store.engine import database_address, database_file, open_engine
@@ -22,6 +23,7 @@ from agentkit.store.points import Reached, go_on
 
 class Store(
     MemoryDoor,
+    SnapshotDoor,
     EditDoor,
     EpisodeDoor,
     JobDoor,

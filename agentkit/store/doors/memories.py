@@ -1,12 +1,9 @@
 """Memories: write, read, change, forget."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
 
 from sqlmodel import Session
 
-from agentkit.ports import EmbedderIdentity
 from agentkit.records import (
     Memory,
     MemoryEvent,
@@ -14,15 +11,13 @@ from agentkit.records import (
     MemoryStatus,
     MemoryType,
     Scope,
-    ScopeChanges,
     Tag,
 )
-from agentkit.store.doors.room import Named, Room
-from agentkit.store.rows import changes, lifecycle, memories, past
+from agentkit.store.doors.room import Room
+from agentkit.store.rows import lifecycle, memories
 from agentkit.store.rows.memories import load
-from agentkit.store.rows.pinned import get_pinned
 from agentkit.store.rows.writing import add_memories
-from agentkit.store.values import VISIBLE, ForgetResult, NewMemory, PastScope, WriteResult
+from agentkit.store.values import VISIBLE, ForgetResult, NewMemory, WriteResult
 
 
 class MemoryDoor(Room):
@@ -272,59 +267,3 @@ class MemoryDoor(Room):
         return await self._database.read(
             lambda session: lifecycle.get_links(session, scope, memory_id)
         )
-
-    async def changes(self, scope: Scope, *, since: int) -> ScopeChanges:
-        """Return what changed in a user's memories since a revision, for recall's index.
-
-        Args:
-            scope: Whose memories; those of all agents of the user come along.
-            since: Revision that the reader holds, or 0 for everything.
-
-        Returns:
-            The changes; without vectors, and with the reason, where this store's embedder is
-            another than the one in use: their cosines would mean nothing.
-        """
-        maker = await self._named()
-
-        def work(session: Session) -> ScopeChanges:
-            usable, refused = self._vectors_of(session, maker)
-            found = changes.get_changes(session, scope, since=since, fingerprint=usable)
-            return replace(found, refused=refused)
-
-        return await self._database.read(work)
-
-    async def as_of(self, scope: Scope, at: datetime) -> PastScope:
-        """Return the memories of a user as they stood at an instant; what was purged stays gone.
-
-        Args:
-            scope: Whose memories; with an agent, those that it sees.
-            at: The instant, aware.
-
-        Returns:
-            The memories; without vectors where `changes` would have none.
-        """
-        maker = await self._named()
-
-        def work(session: Session) -> PastScope:
-            usable, refused = self._vectors_of(session, maker)
-            found = past.get_past(session, scope, at=at, fingerprint=usable)
-            return replace(found, changes=replace(found.changes, refused=refused))
-
-        return await self._database.read(work)
-
-    async def revision(self, scope: Scope) -> int:
-        """Return the revision of a user's memories; 0 for a user that has none."""
-        return await self._database.read(lambda session: changes.get_revision(session, scope))
-
-    async def _named(self) -> EmbedderIdentity | None:
-        """Who would make a reader's vectors, where only asking tells."""
-        unnamed = self._embedder is not None and not isinstance(self._embedder, Named)
-        return await self._maker(needed=unnamed)
-
-    def _vectors_of(
-        self, session: Session, maker: EmbedderIdentity | None
-    ) -> tuple[str | None, str]:
-        """Fingerprint of the vectors to read, or None and why there is none."""
-        pinned = None if self._embedder is None else get_pinned(session)
-        refused = "" if pinned is None else self._refusal(session, maker)
-        return (None if refused or pinned is None else pinned.fingerprint), refused

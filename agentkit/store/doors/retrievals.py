@@ -24,9 +24,17 @@ class RetrievalDoor(Room):
         Args:
             retrieval: The record; the hits of its result are not kept.
         """
-        packed = await offload(lambda: retrievals.pack_retrieval(retrieval))
+        await self.log_retrievals([retrieval])
+
+    async def log_retrievals(self, given: Sequence[Retrieval]) -> None:
+        """Write records of the log, in one transaction; see `log_retrieval`.
+
+        Args:
+            given: The records, in the order of asking; of any scopes.
+        """
+        packed = await offload(lambda: [retrievals.pack_retrieval(one) for one in given])
         await self._database.write(
-            lambda session: retrievals.log_retrieval(session, retrieval, packed=packed)
+            lambda session: retrievals.log_retrievals(session, given, packed=packed)
         )
 
     async def retrieval(self, scope: Scope, retrieval_id: str) -> Retrieval:

@@ -115,17 +115,19 @@ class Room:
     def _refuse_other_name(self, session: Session) -> None:
         """Refuse an embedder that is known to be another than the pinned one."""
         pinned = get_pinned(session)
-        if pinned is None or not isinstance(self._embedder, Named):
-            return
-        dim = self._embedder.dim if isinstance(self._embedder, Measured) else None
-        refuse_other(pinned, self._embedder.name, dim=dim)
+        if pinned is not None:
+            self._refuse_name(pinned)
 
-    def _refusal(self, session: Session, maker: EmbedderIdentity | None) -> str:
+    def _refuse_name(self, pinned: EmbedderIdentity) -> None:
+        if isinstance(self._embedder, Named):
+            dim = self._embedder.dim if isinstance(self._embedder, Measured) else None
+            refuse_other(pinned, self._embedder.name, dim=dim)
+
+    def _refusal(self, pinned: EmbedderIdentity, maker: EmbedderIdentity | None) -> str:
         """Return why the vectors in use cannot be compared with this store's own, or ""."""
         try:
-            self._refuse_other_name(session)
-            pinned = get_pinned(session)
-            if pinned is not None and maker is not None:
+            self._refuse_name(pinned)
+            if maker is not None:
                 refuse_other(pinned, maker.name, dim=maker.dim)
         except EmbedderError as error:
             return str(error)

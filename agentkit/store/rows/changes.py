@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, DateTime, and_, type_coerce
+from sqlalchemy import ColumnElement, DateTime, and_, bindparam, type_coerce
 from sqlalchemy import select as select_columns
 from sqlmodel import Session, col
 
@@ -30,6 +30,11 @@ from agentkit.store.tables import (
 from agentkit.store.values import VISIBLE
 from agentkit.text import unpack_terms
 
+# Built once, as every recall begins with it.
+_REVISION = select_columns(
+    col(ScopeRevisionRow.revision), col(ScopeRevisionRow.purged_revision)
+).where(col(ScopeRevisionRow.user_id) == bindparam("user"))
+
 
 def get_revision(session: Session, scope: Scope) -> int:
     """Return the revision of a user's memories, 0 for one without; reading makes no row."""
@@ -48,7 +53,7 @@ def get_changes(
         since: Revision that the reader holds, or 0 for everything.
         fingerprint: Embedder whose vectors are wanted, or None for no vectors.
     """
-    state = session.get(ScopeRevisionRow, scope.user_id)
+    state = session.connection().execute(_REVISION, {"user": scope.user_id}).first()
     if state is None:
         return ScopeChanges(revision=0, complete=True)
     # A revision from the future means that the database was put back to an older state.

@@ -2,18 +2,27 @@
 
 from datetime import datetime
 
-from sqlmodel import Session
+from sqlmodel import Session, col, select
 
 from agentkit.errors import EmbedderError
 from agentkit.ports import EmbedderIdentity
 from agentkit.store.tables import PinnedEmbedderRow
 
 _ONLY = 1
+_PINNED = select(col(PinnedEmbedderRow.name), col(PinnedEmbedderRow.dim)).where(
+    col(PinnedEmbedderRow.id) == _ONLY
+)
 
 
 def get_pinned(session: Session) -> EmbedderIdentity | None:
     """Return the embedder that this store's vectors are of, or None while it has none."""
     row = session.get(PinnedEmbedderRow, _ONLY)
+    return None if row is None else EmbedderIdentity(row.name, row.dim)
+
+
+def read_pinned(session: Session) -> EmbedderIdentity | None:
+    """Return what `get_pinned` does, in a session that writes nothing: every recall asks it."""
+    row = session.connection().execute(_PINNED).first()
     return None if row is None else EmbedderIdentity(row.name, row.dim)
 
 

@@ -4,9 +4,10 @@ import json
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from pydantic import TypeAdapter
-from sqlalchemy import update
+from sqlalchemy import bindparam, update
 from sqlmodel import Session, col, select
 
 from agentkit.errors import NotFoundError
@@ -22,8 +23,9 @@ from agentkit.store.names import stored_name
 from agentkit.store.rows.change import Change, FieldValue
 from agentkit.store.rows.lifecycle import set_belief
 from agentkit.store.rows.memories import get_memories
-from agentkit.store.rows.scoping import check_page, chunks, in_scope
+from agentkit.store.rows.scoping import check_page, chunks, in_scope, of_ids
 from agentkit.store.tables import MemoryRow, RetrievalRow
+from agentkit.store.utc import UtcDateTime
 from agentkit.text import normalise
 
 
@@ -39,12 +41,24 @@ _PACKED: TypeAdapter[_Packed] = TypeAdapter(_Packed)
 _VERDICTS: TypeAdapter[tuple[Verdict, ...]] = TypeAdapter(tuple[Verdict, ...])
 # The log is written at every recall: speed counts more than the last percent of size.
 LEVEL = 1
+_COUNTED = (
+    update(MemoryRow)
+    .where(
+        col(MemoryRow.user_id) == bindparam("user"),
+        col(MemoryRow.id) == bindparam("memory"),
+    )
+    .values(
+        recalled_count=col(MemoryRow.recalled_count) + bindparam("more"),
+        last_recalled_at=bindparam("at", type_=UtcDateTime()),
+    )
+)
 
 
 def pack_retrieval(retrieval: Retrieval) -> bytes:
     """Return query, answer and pool as bytes, without hits: the pool says what was returned."""
     query = replace(retrieval.query, text=normalise(retrieval.query.text))
-    held = _Packed(query, replace(retrieval.result, hits=()))
+    result = replace(retrieval.result, hits=(), pool=tuple(retrieval.result.pool))
+    held = _Packed(query, result)
     return zlib.compress(_PACKED.dump_json(held), LEVEL)
 
 
@@ -53,44 +67,66 @@ def returned_ids(retrieval: Retrieval) -> tuple[str, ...]:
     return tuple(member.memory_id for member in retrieval.result.pool if member.returned)
 
 
-def log_retrieval(session: Session, retrieval: Retrieval, *, packed: bytes) -> None:
-    """Write a record of the log and count the recall of what was returned.
+def log_retrievals(
+    session: Session, given: Sequence[Retrieval], *, packed: Sequence[bytes]
+) -> None:
+    """Write records of the log and count the recalls of what was returned.
 
-    Writing it again changes nothing, except that the late result of a recall that timed out takes
+    Writing one again changes nothing, except that the late result of a recall that timed out takes
     the place of the empty one. Counts are no change of the memories: no event, no revision.
+
+    Args:
+        session: Open session.
+        given: The records, in the order of asking.
+        packed: What `pack_retrieval` makes of each.
     """
-    known = session.get(RetrievalRow, retrieval.retrieval_id)
-    if known is not None:
-        if known.timed_out and known.user_id == retrieval.scope.user_id:
-            known.packed = packed
-        return
-    returned = returned_ids(retrieval)
-    session.add(
-        RetrievalRow(
-            id=retrieval.retrieval_id,
-            user_id=retrieval.scope.user_id,
-            agent_id=retrieval.scope.agent_id,
-            session_id=retrieval.session_id
-            and stored_name(retrieval.session_id, what="session_id"),
-            episode_id=retrieval.episode_id,
-            asked_at=retrieval.asked_at,
-            policy_fingerprint=retrieval.policy_fingerprint,
-            timed_out=retrieval.result.timed_out,
-            returned=json.dumps(returned),
-            packed=packed,
-            verdicts=_VERDICTS.dump_json(retrieval.verdicts).decode("utf-8"),
-        )
+    known: dict[str, RetrievalRow] = {}
+    for chunk in chunks([one.retrieval_id for one in given]):
+        found = session.exec(select(RetrievalRow).where(col(RetrievalRow.id).in_(chunk)))
+        known.update((row.id, row) for row in found)
+    new: list[Retrieval] = []
+    for one, content in zip(given, packed, strict=True):
+        row = known.get(one.retrieval_id)
+        if row is None:
+            new.append(one)
+            row = known[one.retrieval_id] = _row(one, packed=content)
+            session.add(row)
+        elif row.timed_out and row.user_id == one.scope.user_id:
+            row.packed = content
+    _count(session, new)
+
+
+def _row(retrieval: Retrieval, *, packed: bytes) -> RetrievalRow:
+    return RetrievalRow(
+        id=retrieval.retrieval_id,
+        user_id=retrieval.scope.user_id,
+        agent_id=retrieval.scope.agent_id,
+        session_id=retrieval.session_id and stored_name(retrieval.session_id, what="session_id"),
+        episode_id=retrieval.episode_id,
+        asked_at=retrieval.asked_at,
+        policy_fingerprint=retrieval.policy_fingerprint,
+        timed_out=retrieval.result.timed_out,
+        returned=json.dumps(returned_ids(retrieval)),
+        packed=packed,
+        verdicts=_VERDICTS.dump_json(retrieval.verdicts).decode("utf-8"),
     )
-    # Who looks into the past uses nothing of it now.
-    counted = returned if retrieval.query.as_of is None else ()
-    for chunk in chunks(counted):
-        session.exec(
-            update(MemoryRow)
-            .where(col(MemoryRow.user_id) == retrieval.scope.user_id, col(MemoryRow.id).in_(chunk))
-            .values(
-                recalled_count=col(MemoryRow.recalled_count) + 1,
-                last_recalled_at=retrieval.asked_at,
-            )
+
+
+def _count(session: Session, given: Sequence[Retrieval]) -> None:
+    """Count the recalls of what was returned; who looks into the past uses nothing of it now."""
+    counted: dict[tuple[str, str], tuple[int, datetime]] = {}
+    for one in given:
+        for memory_id in returned_ids(one) if one.query.as_of is None else ():
+            number, last = counted.get((one.scope.user_id, memory_id), (0, one.asked_at))
+            counted[one.scope.user_id, memory_id] = number + 1, max(last, one.asked_at)
+    if counted:
+        # In one order everywhere, so that two who count the same rows wait and do not deadlock.
+        session.connection().execute(
+            _COUNTED,
+            [
+                {"user": user_id, "memory": memory_id, "more": number, "at": at}
+                for (user_id, memory_id), (number, at) in sorted(counted.items())
+            ],
         )
 
 
@@ -179,7 +215,7 @@ def attach(session: Session, scope: Scope, retrieval_ids: Sequence[str], episode
             update(RetrievalRow)
             .where(
                 col(RetrievalRow.id).in_(chunk),
-                in_scope(col(RetrievalRow.user_id), col(RetrievalRow.agent_id), scope=scope),
+                of_ids(col(RetrievalRow.user_id), col(RetrievalRow.agent_id), scope=scope),
             )
             .values(episode_id=episode_id)
         )
@@ -301,4 +337,5 @@ def to_retrievals(rows: Iterable[RetrievalRow]) -> tuple[Retrieval, ...]:
 
 
 def _unpack(row: RetrievalRow) -> _Packed:
-    return _PACKED.validate_json(zlib.decompress(row.packed))
+    held = _PACKED.validate_json(zlib.decompress(row.packed))
+    return replace(held, result=replace(held.result, pool=tuple(held.result.pool)))
