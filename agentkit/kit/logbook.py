@@ -66,9 +66,18 @@ class _Linger:
 class Logbook:
     """Takes recalls at once and writes them a little later, in the order in which they came."""
 
-    def __init__(self, parts: Parts, *, background: Background) -> None:
-        """Hold nothing yet."""
+    def __init__(
+        self, parts: Parts, *, background: Background, most_waiting: int = MOST_WAITING
+    ) -> None:
+        """Hold nothing yet.
+
+        Args:
+            parts: The open project.
+            background: Runs the writing.
+            most_waiting: Recalls held at most, at least 1; further ones are not logged.
+        """
         self._parts = parts
+        self._most_waiting = most_waiting
         self._background = background
         self._waiting: dict[str, tuple[RecallResult, Asked]] = {}
         self._linger: _Linger | None = None
@@ -87,7 +96,7 @@ class Logbook:
         """
         loop = asyncio.get_running_loop()
         with self._lock:
-            if len(self._waiting) >= MOST_WAITING:
+            if len(self._waiting) >= self._most_waiting:
                 if not self._is_full:
                     logger.warning("the retrieval log cannot keep up; some recalls are not in it")
                 self._is_full = True

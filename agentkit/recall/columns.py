@@ -22,6 +22,24 @@ STATUSES: tuple[MemoryStatus, ...] = (
     "quarantined",
 )
 
+# Columns that hold the attribute of the same name.
+_AS_GIVEN = (
+    "position",
+    "confidence",
+    "trust",
+    "permanent",
+    "demoted",
+    "used_count",
+    "recalled_count",
+    "created_s",
+    "edited_s",
+    "used_s",
+    "recalled_s",
+    "verified_s",
+    "valid_from_s",
+    "valid_to_s",
+)
+
 
 @dataclass(slots=True, eq=False)
 class Columns:
@@ -138,6 +156,33 @@ class Columns:
         """Bytes held by all columns."""
         return sum(getattr(self, f.name).nbytes for f in fields(self))
 
+    @classmethod
+    def of(
+        cls,
+        entries: Sequence[MemoryEntry],
+        *,
+        agents: Sequence[int],
+        episodes: Sequence[int],
+        keys: Sequence[int],
+    ) -> "Columns":
+        """Return columns that hold some memories, all alive, with room for half as many more.
+
+        Args:
+            entries: The memories, in the order of their slots.
+            agents: Codes of their agents, or -1.
+            episodes: Codes of their episodes, or -1.
+            keys: Rows of their content keys.
+        """
+        number = len(entries)
+        new = cls.empty(max(16, number + number // 2))
+        new.alive[:number] = True
+        new.memory_type[:number] = [MEMORY_TYPES.index(one.memory_type) for one in entries]
+        new.status[:number] = [STATUSES.index(one.status) for one in entries]
+        new.agent[:number], new.episode[:number], new.first_key[:number] = agents, episodes, keys
+        for name in _AS_GIVEN:
+            getattr(new, name)[:number] = [getattr(one, name) for one in entries]
+        return new
+
     def write(self, slot: int, entry: MemoryEntry, *, agent: int, episode: int, key: int) -> None:
         """Fill one slot from an entry and mark it alive.
 
@@ -153,18 +198,6 @@ class Columns:
         self.status[slot] = STATUSES.index(entry.status)
         self.agent[slot] = agent
         self.episode[slot] = episode
-        self.position[slot] = entry.position
-        self.confidence[slot] = entry.confidence
-        self.trust[slot] = entry.trust
-        self.permanent[slot] = entry.permanent
-        self.demoted[slot] = entry.demoted
-        self.used_count[slot] = entry.used_count
-        self.recalled_count[slot] = entry.recalled_count
-        self.created_s[slot] = entry.created_s
-        self.edited_s[slot] = entry.edited_s
-        self.used_s[slot] = entry.used_s
-        self.recalled_s[slot] = entry.recalled_s
-        self.verified_s[slot] = entry.verified_s
-        self.valid_from_s[slot] = entry.valid_from_s
-        self.valid_to_s[slot] = entry.valid_to_s
+        for name in _AS_GIVEN:
+            getattr(self, name)[slot] = getattr(entry, name)
         self.first_key[slot] = key

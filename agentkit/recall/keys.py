@@ -84,6 +84,22 @@ class Keys:
         self._vectors[row] = key.vector
         return row
 
+    def add_all(self, keys: Sequence[KeyEntry]) -> None:
+        """Add keys where there are none yet, in one go; their rows are numbered from 0.
+
+        Args:
+            keys: The keys; their vectors have passed `check`.
+        """
+        self._postings.add_all([key.terms for key in keys])
+        capacity = max(_FIRST_CAPACITY, len(keys) + len(keys) // 2)
+        embedded = [row for row, key in enumerate(keys) if key.vector is not None]
+        self._has_vector = np.zeros(capacity, dtype=np.bool_)
+        self._has_vector[embedded] = True
+        vectors = [key.vector for key in keys if key.vector is not None]
+        if vectors:
+            self._vectors = np.zeros((capacity, len(vectors[0])), dtype=np.float32)
+            self._vectors[embedded] = vectors
+
     def remove(self, row: int) -> None:
         """Take a row out of the words arm; who owns it masks it in the dense arm.
 
@@ -138,8 +154,7 @@ class Keys:
             rows: Rows that have not been removed.
         """
         new = Keys()
-        for row in rows:
-            new._postings.add(self._postings.terms(row))
+        new._postings.add_all([self._postings.terms(row) for row in rows])
         capacity = max(_FIRST_CAPACITY, len(rows) + len(rows) // 2)
         new._has_vector = np.zeros(capacity, dtype=np.bool_)
         new._has_vector[: len(rows)] = self._has_vector[rows]

@@ -1,6 +1,8 @@
-"""BM25 over the keys of one scope: postings in memory, added to and removed from one at a time."""
+"""BM25 over the keys of one scope: postings in memory, loaded at once, changed one at a time."""
 
+import math
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +13,16 @@ from agentkit.records import TermCounts
 Float64Array = npt.NDArray[np.float64]
 _BYTES_PER_TERM = 400
 _BYTES_PER_POSTING = 6
+# A place in a dictionary, two numbers in lists.
+_BYTES_PER_BULK_TERM = 180
+
+_Found = tuple[int, npt.NDArray[np.int64], Float64Array]
+_NO_ROWS = np.zeros(0, dtype=np.int64)
+_NO_COUNTS = np.zeros(0, dtype=np.float64)
 
 
 class _Posting:
-    """Rows in which one term occurs, in the order in which they came in."""
+    """Rows in which one term occurs, of those that came in singly, in their order."""
 
     __slots__ = ("alive", "counts", "rows")
 
@@ -69,6 +77,7 @@ class Postings:
 
     def __init__(self) -> None:
         """Start empty."""
+        self._bulk = _Bulk()
         self._postings: dict[int, _Posting] = {}
         self._terms: list[TermCounts | None] = []
         self._lengths = np.zeros(16, dtype=np.float64)
@@ -87,6 +96,7 @@ class Postings:
         return (
             self._lengths.nbytes
             + self._alive.nbytes
+            + self._bulk.nbytes
             + len(self._postings) * _BYTES_PER_TERM
             + self._entries * (_BYTES_PER_POSTING + 10)
         )
@@ -131,6 +141,29 @@ class Postings:
             posting.alive += 1
         return row
 
+    def add_all(self, given: Sequence[TermCounts]) -> range:
+        """Add rows and return their numbers; the first ones at once, in arrays.
+
+        Args:
+            given: Their terms.
+        """
+        first = len(self._terms)
+        if first:
+            for counts in given:
+                self.add(counts)
+            return range(first, len(self._terms))
+        rows = len(given)
+        capacity = max(16, rows + rows // 2)
+        self._terms = list(given)
+        self._lengths = np.zeros(capacity, dtype=np.float64)
+        self._lengths[:rows] = [counts.length for counts in given]
+        self._alive = np.zeros(capacity, dtype=np.float64)
+        self._alive[:rows] = 1.0
+        self._alive_rows = rows
+        self._alive_length = sum(counts.length for counts in given)
+        self._bulk = _Bulk.of(given)
+        return range(rows)
+
     def remove(self, row: int) -> None:
         """Take a row out; its number is not given again.
 
@@ -144,6 +177,9 @@ class Postings:
         self._alive[row] = 0.0
         self._alive_rows -= 1
         self._alive_length -= counts.length
+        if row < self._bulk.rows:
+            self._bulk.remove(counts)
+            return
         for term in counts.terms.tolist():
             self._postings[term].alive -= 1
 
@@ -172,20 +208,16 @@ class Postings:
         pace = k1 * (1.0 - b + b * self._lengths[:rows] / max(average, 1.0))
         around = None if window is None else _Around(window, rows=rows, pace=pace, k1=k1)
         for term in query.terms.tolist():
-            posting = self._postings.get(term)
-            frequency = posting.alive if posting is not None else 0
-            idf = np.log1p((self._alive_rows - frequency + 0.5) / (frequency + 0.5)).item()
+            frequency, where, counts = self._found(term)
+            idf = math.log1p((self._alive_rows - frequency + 0.5) / (frequency + 0.5))
             total_mass += idf
-            if posting is None or not frequency:
+            if not frequency:
                 continue
             known_mass += idf
-            where = np.frombuffer(posting.rows, dtype=np.uint32)
-            counts = np.frombuffer(posting.counts, dtype=np.uint16).astype(np.float64)
             bm25[where] += idf * (k1 + 1.0) * counts / (counts + pace[where])
             matched[where] += idf
             if around is not None:
                 around.add(where, counts, idf=idf)
-            del where
         alive = self._alive[:rows]
         return LexicalScores(
             bm25=bm25 * alive,
@@ -193,6 +225,71 @@ class Postings:
             known=known_mass / total_mass if total_mass else 0.0,
             around=None if around is None else around.bm25,
         )
+
+    def _found(self, term: int) -> _Found:
+        """How many living rows hold a term, and the rows that do or did, with their counts."""
+        bulk = self._bulk.find(term)
+        posting = self._postings.get(term)
+        if posting is None:
+            return bulk
+        frequency, rows, counts = bulk
+        # Copies: an array that is looked at cannot grow.
+        return (
+            frequency + posting.alive,
+            np.concatenate([rows, np.array(posting.rows, dtype=np.int64)]),
+            np.concatenate([counts, np.array(posting.counts, dtype=np.float64)]),
+        )
+
+
+class _Bulk:
+    """The postings of the rows that came in first, all at once: sorted arrays, no objects."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self._starts: list[int] = [0]
+        self._alive: list[int] = []
+        self._places: dict[int, int] = {}
+        self._row = np.zeros(0, dtype=np.uint32)
+        self._count = np.zeros(0, dtype=np.uint16)
+
+    @classmethod
+    def of(cls, given: Sequence[TermCounts]) -> "_Bulk":
+        """Return the postings of rows numbered from 0."""
+        new = cls()
+        if not given:
+            return new
+        terms = np.concatenate([counts.terms for counts in given])
+        sizes = [len(counts.terms) for counts in given]
+        # Stable, so that the rows of a term stay in order.
+        order = np.argsort(terms, kind="stable")
+        unique, starts = np.unique(terms[order], return_index=True)
+        new.rows = len(given)
+        new._row = np.repeat(np.arange(new.rows, dtype=np.uint32), sizes)[order]
+        new._count = np.concatenate([counts.counts for counts in given])[order]
+        bounds = np.append(starts, len(terms))
+        new._starts = bounds.tolist()
+        new._alive = np.diff(bounds).tolist()
+        new._places = dict(zip(unique.tolist(), range(len(unique)), strict=True))
+        return new
+
+    @property
+    def nbytes(self) -> int:
+        """Estimate of the memory held, in bytes."""
+        return self._row.nbytes + self._count.nbytes + len(self._places) * _BYTES_PER_BULK_TERM
+
+    def remove(self, counts: TermCounts) -> None:
+        """Count the terms of a row no more."""
+        for term in counts.terms.tolist():
+            self._alive[self._places[term]] -= 1
+
+    def find(self, term: int) -> _Found:
+        """How many living rows hold a term, and the rows that do or did, with their counts."""
+        place = self._places.get(term)
+        if place is None:
+            return 0, _NO_ROWS, _NO_COUNTS
+        span = slice(self._starts[place], self._starts[place + 1])
+        rows, counts = self._row[span], self._count[span]
+        return self._alive[place], rows.astype(np.int64), counts.astype(np.float64)
 
 
 class _Around:
@@ -216,7 +313,7 @@ class _Around:
         self._counts = np.zeros(len(window.rows), dtype=np.float64)
         self.bm25 = np.zeros(len(window.rows), dtype=np.float64)
 
-    def add(self, where: npt.NDArray[np.uint32], counts: Float64Array, *, idf: float) -> None:
+    def add(self, where: npt.NDArray[np.int64], counts: Float64Array, *, idf: float) -> None:
         """Add what one term is worth."""
         places = self._places[where]
         placed = places >= 0

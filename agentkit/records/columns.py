@@ -2,19 +2,20 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from agentkit.records.memory import MemoryStatus, MemoryType, Tag
 
+# Named tuples where there is one for each memory: a frozen dataclass takes three times as long to
+# make, which is felt when a scope is read whole.
 Float32Array = npt.NDArray[np.float32]
 KeyKind = Literal["content", "cue"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TermCounts:
+class TermCounts(NamedTuple):
     """Terms of one text, hashed, so that a cold scope loads without tokenising.
 
     Attributes:
@@ -28,8 +29,7 @@ class TermCounts:
     length: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class KeyEntry:
+class KeyEntry(NamedTuple):
     """One key by which a memory is found.
 
     Attributes:
@@ -45,8 +45,7 @@ class KeyEntry:
     vector: Float32Array | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MemoryEntry:
+class MemoryEntry(NamedTuple):
     """One memory as the recall index sees it. Times are seconds since 1970 UTC, NaN if unset.
 
     Attributes:

@@ -1,7 +1,6 @@
 """Recall holds for any memories: exact top k, no order dependence, decay and budget in bounds."""
 
 import unicodedata
-from dataclasses import replace
 
 import numpy as np
 from hypothesis import given, settings
@@ -132,7 +131,7 @@ def test_neither_order_nor_history_changes_a_score(
 ) -> None:
     order = np.random.default_rng(seed).permutation(len(entries))
     shuffled = [entries[int(at)] for at in order]
-    used = holding(tuple(replace(entry, tags=(), created_s=0.0) for entry in shuffled))
+    used = holding(tuple(entry._replace(tags=(), created_s=0.0) for entry in shuffled))
     half = tuple(entry.memory_id for entry in shuffled[::2])
     used.apply(ScopeChanges(revision=2, complete=False, removed=half))
     used.apply(ScopeChanges(revision=3, complete=False, entries=entries))

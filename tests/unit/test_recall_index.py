@@ -1,7 +1,5 @@
 """The index of one scope: changes in and out, keys, postings, the cache."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -92,8 +90,7 @@ def test_squeezing_keeps_keys_tags_and_episodes_where_they_belong() -> None:
         cue = KeyEntry(
             key_id=f"m{n}:1", kind="cue", terms=term_counts(f"cue{n}"), vector=unit(n + 1, 1)
         )
-        return replace(
-            BASE,
+        return BASE._replace(
             memory_id=f"m{n}",
             keys=(first, cue),
             tags=(Tag("n", str(n)),),
@@ -119,7 +116,7 @@ def test_nearest_compares_contents_only_and_honours_the_agent() -> None:
     cue = KeyEntry(key_id="c:1", kind="cue", terms=term_counts(""), vector=unit(1, 0))
     with_cue = memory("cue", vector=unit(0, 1))
     index = holding(
-        replace(with_cue, keys=(*with_cue.keys, cue)),
+        with_cue._replace(keys=(*with_cue.keys, cue)),
         memory("plain", vector=unit(1, 1)),
         memory("none"),
         memory("own", vector=unit(1, 0), agent_id="planner"),

@@ -1,6 +1,5 @@
 """Filter, exact scan and ranking over one user's memories."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -173,7 +172,7 @@ def test_a_memory_is_found_by_its_best_key() -> None:
         KeyEntry(key_id="m:0", kind="content", terms=term_counts("x"), vector=at_cosine(0.1)),
         KeyEntry(key_id="m:1", kind="cue", terms=term_counts("spreadsheet"), vector=QUERY),
     )
-    index = holding(replace(BASE, memory_id="m", keys=keys), memory("n", vector=at_cosine(0.6)))
+    index = holding(BASE._replace(memory_id="m", keys=keys), memory("n", vector=at_cosine(0.6)))
     found = ask(index, "spreadsheet", vector=QUERY)
     assert found.memory_ids == ("m", "n")
     assert found.pool[0].features.cosine == pytest.approx(1.0, abs=1e-6)
