@@ -64,7 +64,7 @@ class IntentFinder:
             text,
             vector=vector,
             aliases=self._aliases,
-            prototypes=self._prototypes(scope, index),
+            prototypes=await self._prototypes(scope, index),
             policy=self._parts.policy.recall.tags,
         )
 
@@ -93,17 +93,19 @@ class IntentFinder:
         for scope in [scope for scope in self._scopes if scope.user_id == user_id]:
             del self._scopes[scope]
 
-    def _prototypes(self, scope: Scope, index: ScopeIndex) -> Prototypes:
+    async def _prototypes(self, scope: Scope, index: ScopeIndex) -> Prototypes:
         held = self._scopes.get(scope)
         if held is not None and held[0] == index.revision:
             self._scopes.move_to_end(scope)
             return held[1]
-        own = index.tag_examples(agent_id=scope.agent_id)
+        # Read first, so that what is kept is never older than it says.
+        revision = index.revision
+        own = await offload(lambda: index.tag_examples(agent_id=scope.agent_id))
         made = Prototypes(
             [*(self._examples or ()), *own],
             least_examples=self._parts.policy.recall.tags.least_examples,
         )
-        self._scopes[scope] = (index.revision, made)
+        self._scopes[scope] = (revision, made)
         while len(self._scopes) > MOST_SCOPES:
             self._scopes.popitem(last=False)
         return made

@@ -15,7 +15,7 @@ from agentkit.kit.background import Background
 from agentkit.kit.embedding import try_embed, warm
 from agentkit.kit.intent import IntentFinder
 from agentkit.kit.parts import Parts
-from agentkit.kit.period import Period
+from agentkit.kit.period import Chosen, Period
 from agentkit.recall import IndexCache, Ranking, RankQuery, ScopeIndex, explanation, focus, rank
 from agentkit.records import (
     Candidate,
@@ -38,6 +38,7 @@ logger = logging.getLogger("agentkit")
 BYTES_PER_MB = 1 << 20
 # The bundled embedder loads in 1.3 s on an idle machine; a loaded one takes a few times that.
 WARM_LIMIT_S = 10.0
+TOO_LATE = "the answer came after the time limit"
 DISPUTED_NOTE = "disputed: another memory contradicts it"
 VISIBLE: tuple[MemoryStatus, ...] = ("pending", "active", "disputed", "archived")
 
@@ -144,7 +145,7 @@ class Recaller:
         if fresh.refused:
             return ()
         index = fresh.index
-        near = index.nearest(vector, limit=limit, agent_id=scope.agent_id)
+        near = await offload(lambda: index.nearest(vector, limit=limit, agent_id=scope.agent_id))
         cosines = {one.memory_id: one.cosine for one in near}
         store = await self._parts.seen(scope)
         found = await store.memories(
@@ -165,7 +166,7 @@ class Recaller:
             Most similar first; empty while the memory has no vector.
         """
         fresh = await self._refreshed(scope)
-        vector = fresh.index.content_vector(memory.memory_id)
+        vector = await offload(lambda: fresh.index.content_vector(memory.memory_id))
         near = await self.neighbours(vector, scope=scope, limit=limit + 1)
         return tuple(one for one in near if one.memory.memory_id != memory.memory_id)[:limit]
 
@@ -192,9 +193,8 @@ class Recaller:
         with stages.stage("refresh"):
             fresh, then = await self._index(query, scope)
         index = fresh.index
-        chosen = period.choose(
-            query, index=index, agent_id=scope.agent_id, now=now, policy=policy.recall
-        )
+        with stages.stage("period"):
+            chosen = await self._chosen(period, query, index=index, scope=scope, now=now)
         query, text = chosen.query, texts[chosen.place]
         vector = None if vectors is None else vectors[chosen.place]
         if vector is not None and fresh.refused:
@@ -231,19 +231,30 @@ class Recaller:
             within=query.within,
         )
 
+    async def _chosen(
+        self, period: Period, query: Query, *, index: ScopeIndex, scope: Scope, now: datetime
+    ) -> Chosen:
+        """Which time filters; where the text speaks of none, the index need not be asked."""
+        if period.found is None:
+            return Chosen(query)
+        policy = self._parts.policy.recall
+        return await offload(
+            lambda: period.choose(
+                query, index=index, agent_id=scope.agent_id, now=now, policy=policy
+            )
+        )
+
     async def _refreshed(self, scope: Scope) -> "Fresh":
         """The user's index, brought to the revision that the database is at."""
         with self._lock:
             index = self._cache.get(scope.user_id)
         store = await self._parts.seen(scope)
         changes = await store.changes(scope, since=index.revision)
-        if changes.complete:
-            # A whole scope takes a while: neither the loop nor another user waits for it.
-            await offload(lambda: index.apply(changes))
-        elif changes.revision > index.revision:
-            index.apply(changes)
-        else:
+        if not changes.complete and changes.revision <= index.revision:
             return Fresh(index=index, refused=changes.refused)
+        # Another thread may hold the index for as long as a whole scope takes: neither the loop,
+        # which ends a recall at its limit, nor another user waits for that.
+        await offload(lambda: index.apply(changes))
         with self._lock:
             self._cache.resized(scope.user_id)
         return Fresh(index=index, refused=changes.refused)
@@ -270,12 +281,12 @@ class Recaller:
     async def _log_late(
         self, answer: asyncio.Future[RecallResult], late: RecallResult, asked: "Asked"
     ) -> None:
-        """Log the answer that came too late, or that there was none before its loop ended."""
+        """Log that the limit was reached, and the answer that came too late where one did."""
+        await self._log(late, asked)
         if answer.get_loop() is asyncio.get_running_loop():
             await asyncio.wait({answer})
         if answer.done() and not answer.cancelled():
-            late = replace(answer.result(), timed_out=True)
-        await self._log(late, asked)
+            await self._log(_too_late(answer.result(), late), asked)
 
     async def _log(self, result: RecallResult, asked: "Asked") -> None:
         if not await self._parts.stores.has(asked.scope):
@@ -329,6 +340,18 @@ class Asked:
     scope: Scope
     at: datetime
     session_id: str | None
+
+
+def _too_late(answer: RecallResult, late: RecallResult) -> RecallResult:
+    """Return an answer that nobody saw as the log keeps it: it says at which stage time was up."""
+    return replace(
+        answer,
+        timed_out=True,
+        degraded="; ".join(filter(None, (late.degraded, answer.degraded))),
+        pool=tuple(
+            replace(one, returned=False, why_not=one.why_not or TOO_LATE) for one in answer.pool
+        ),
+    )
 
 
 def _hits(ranking: Ranking, found: Sequence[Memory]) -> tuple[Hit, ...]:
