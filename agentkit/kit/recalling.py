@@ -310,6 +310,16 @@ class Recaller:
                 result=replace(result, hits=()),
             )
         )
+        await self._count(result, asked)
+
+    async def _count(self, result: RecallResult, asked: "Asked") -> None:
+        """Keep the counts of this process's index level with those that were just written."""
+        with self._lock:
+            index = self._cache.held(asked.scope.user_id)
+        if index is None or asked.query.as_of is not None:
+            return
+        returned = [one.memory_id for one in result.pool if one.returned]
+        await offload(lambda: index.count_recalled(returned, at_s=asked.at.timestamp()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
