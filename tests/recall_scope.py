@@ -1,6 +1,5 @@
 """A scope of memories as recall sees it, for tests of the recall room."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +36,7 @@ def memory(
 ) -> MemoryEntry:
     """A memory with one key."""
     key = KeyEntry(key_id=f"{memory_id}:0", kind="content", terms=term_counts(text), vector=vector)
-    return replace(BASE, memory_id=memory_id, keys=(key,), **changes)
+    return BASE._replace(memory_id=memory_id, keys=(key,), **changes)
 
 
 def holding(*entries: MemoryEntry) -> ScopeIndex:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -44,6 +44,9 @@ class Asked:
     session_id: str | None
 
 
+Entry = tuple[RecallResult, Asked]
+
+
 @dataclass(slots=True)
 class _Linger:
     """One piece of writing that waits for company, in the loop where it waits."""
@@ -67,19 +70,26 @@ class Logbook:
     """Takes recalls at once and writes them a little later, in the order in which they came."""
 
     def __init__(
-        self, parts: Parts, *, background: Background, most_waiting: int = MOST_WAITING
+        self,
+        parts: Parts,
+        *,
+        background: Background,
+        written: Callable[[Sequence[Entry]], Awaitable[None]] | None = None,
+        most_waiting: int = MOST_WAITING,
     ) -> None:
         """Hold nothing yet.
 
         Args:
             parts: The open project.
             background: Runs the writing.
+            written: Told what is in the log now.
             most_waiting: Recalls held at most, at least 1; further ones are not logged.
         """
         self._parts = parts
+        self._written = written
         self._most_waiting = most_waiting
         self._background = background
-        self._waiting: dict[str, tuple[RecallResult, Asked]] = {}
+        self._waiting: dict[str, Entry] = {}
         self._linger: _Linger | None = None
         self._is_full = False
         self._lock = threading.Lock()
@@ -137,8 +147,12 @@ class Logbook:
         for store, retrievals in stores.items():
             await self._write_into(store, retrievals)
         with self._lock:
-            for result, _ in batch:
-                self._waiting.pop(result.retrieval_id, None)
+            for entry in batch:
+                # A late answer may have taken its place meanwhile.
+                if self._waiting.get(entry[0].retrieval_id) is entry:
+                    del self._waiting[entry[0].retrieval_id]
+        if self._written is not None:
+            await self._written(batch)
 
     async def _write_into(self, store: Store, retrievals: Sequence[Retrieval]) -> None:
         """Write them all, or where that fails as many as can be; what cannot be is told."""

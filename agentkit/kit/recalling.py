@@ -4,6 +4,7 @@ import asyncio
 import concurrent.futures
 import logging
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -30,6 +31,7 @@ logger = logging.getLogger("agentkit")
 BYTES_PER_MB = 1 << 20
 # The bundled embedder loads in 1.3 s on an idle machine; a loaded one takes a few times that.
 WARM_LIMIT_S = 10.0
+TOO_LATE = "the answer came after the time limit"
 
 
 class Recaller:
@@ -41,7 +43,7 @@ class Recaller:
         self._background = background
         self._cache = IndexCache(max_bytes=parts.policy.recall.cache_mb * BYTES_PER_MB)
         self.intent = IntentFinder(parts, aliases=parts.aliases)
-        self._logbook = Logbook(parts, background=background)
+        self._logbook = Logbook(parts, background=background, written=self._count)
         self._is_warm = False
         self._lock = threading.Lock()
         self._loading: dict[str, concurrent.futures.Future[None]] = {}
@@ -258,9 +260,34 @@ class Recaller:
     async def _log_late(
         self, answer: asyncio.Future[RecallResult], late: RecallResult, asked: Asked
     ) -> None:
-        """Log the answer that came too late, or that there was none before its loop ended."""
+        """Log that the limit was reached, and the answer that came too late where one did."""
+        self._logbook.add(late, asked)
         if answer.get_loop() is asyncio.get_running_loop():
             await asyncio.wait({answer})
         if answer.done() and not answer.cancelled():
-            late = replace(answer.result(), timed_out=True)
-        self._logbook.add(late, asked)
+            self._logbook.add(_too_late(answer.result(), late), asked)
+
+    async def _count(self, written: Sequence[tuple[RecallResult, Asked]]) -> None:
+        """Keep the counts of this process's indexes level with those that were just written."""
+
+        def work() -> None:
+            for result, asked in written:
+                with self._lock:
+                    index = self._cache.held(asked.scope.user_id)
+                if index is not None and asked.query.as_of is None:
+                    returned = [one.memory_id for one in result.pool if one.returned]
+                    index.count_recalled(returned, at_s=asked.at.timestamp())
+
+        await offload(work)
+
+
+def _too_late(answer: RecallResult, late: RecallResult) -> RecallResult:
+    """Return an answer that nobody saw as the log keeps it: it says at which stage time was up."""
+    return replace(
+        answer,
+        timed_out=True,
+        degraded="; ".join(filter(None, (late.degraded, answer.degraded))),
+        pool=tuple(
+            replace(one, returned=False, why_not=one.why_not or TOO_LATE) for one in answer.pool
+        ),
+    )

@@ -7,13 +7,9 @@ from typing import cast
 
 from agentkit.errors import InputError
 from agentkit.recall import read_time
-from agentkit.records import TimeRange
+from agentkit.records import TimeRange, epoch_instant
 
 OPEN = ".."
-# Seconds since 1970 have ten digits from 2001 to 2286; thirteen digits are milliseconds.
-_LEAST_SECONDS = 100_000_000
-_LEAST_MILLISECONDS = 100_000_000_000
-_MOST_MILLISECONDS = 10_000_000_000_000
 _EPOCH = re.compile(r"\d{9,13}(?:\.\d+)?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _HOW = (
@@ -107,11 +103,10 @@ def _end(value: object, *, zone: tzinfo, last: bool, whole: object) -> datetime 
 
 
 def _epoch(number: float, whole: object) -> datetime:
-    """An instant since 1970: its size tells seconds from milliseconds."""
-    if not _LEAST_SECONDS <= number < _MOST_MILLISECONDS:
+    at = epoch_instant(number)
+    if at is None:
         raise _refused(whole)
-    seconds = number if number < _LEAST_MILLISECONDS else number / 1_000
-    return datetime.fromtimestamp(seconds, UTC)
+    return at
 
 
 def _aware(at: datetime, zone: tzinfo) -> datetime:

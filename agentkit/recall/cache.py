@@ -41,6 +41,14 @@ class IndexCache:
         self._held.move_to_end(user_id)
         return index
 
+    def held(self, user_id: str) -> ScopeIndex | None:
+        """Return the index of a user if there is one; looking is no use of it.
+
+        Args:
+            user_id: The user, compared byte for byte.
+        """
+        return self._held.get(user_id)
+
     def resized(self, user_id: str) -> None:
         """Take note that an index has grown or shrunk, and let go of others if need be.
 

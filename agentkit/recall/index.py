@@ -180,6 +180,19 @@ class ScopeIndex:
             # What was read meanwhile may be of fewer slots.
             self._view = None
 
+    def count_recalled(self, memory_ids: Sequence[str], *, at_s: float) -> None:
+        """Count one more recall of memories, as the store does without moving its revision.
+
+        Args:
+            memory_ids: What was returned; what is not held is ignored.
+            at_s: When it was asked for, seconds since 1970 UTC.
+        """
+        with self.lock:
+            columns = self._columns
+            for slot in (self._slots[one] for one in memory_ids if one in self._slots):
+                columns.recalled_count[slot] += 1
+                columns.recalled_s[slot] = np.fmax(columns.recalled_s[slot], at_s)
+
     def nearest(
         self, vector: Float32Array, *, limit: int, agent_id: str | None = None
     ) -> list[Near]:

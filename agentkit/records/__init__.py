@@ -62,7 +62,7 @@ from agentkit.records.scope import (
     Scope,
     check_name,
 )
-from agentkit.records.time_range import TimeRange
+from agentkit.records.time_range import TimeRange, epoch_instant
 from agentkit.records.trajectory import (
     MEMORY_TOOLS,
     EndReason,
@@ -143,5 +143,6 @@ __all__ = [
     "VerdictSource",
     "WriteReport",
     "check_name",
+    "epoch_instant",
     "number_steps",
 ]

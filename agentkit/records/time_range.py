@@ -1,9 +1,29 @@
-"""A stretch of time, half-open."""
+"""A stretch of time, half-open, and instants as they are counted from 1970."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from agentkit.errors import InputError
+
+# Seconds since 1970 have ten digits from 2001 to 2286; thirteen digits are milliseconds.
+_LEAST_SECONDS = 100_000_000
+_LEAST_MILLISECONDS = 100_000_000_000
+_MOST_MILLISECONDS = 10_000_000_000_000
+
+
+def epoch_instant(number: float) -> datetime | None:
+    """Return the instant of seconds or milliseconds since 1970; its size tells which they are.
+
+    Args:
+        number: As counted.
+
+    Returns:
+        UTC, from 1973 to 2286, or None: 0 and what is smaller mean that no time was known.
+    """
+    if not _LEAST_SECONDS <= number < _MOST_MILLISECONDS:
+        return None
+    seconds = number if number < _LEAST_MILLISECONDS else number / 1_000
+    return datetime.fromtimestamp(seconds, UTC)
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,7 +194,15 @@ def test_a_rating_that_means_nothing_is_reported_and_the_task_kept(
 
 
 @pytest.mark.parametrize(
-    "recorded", ["2026-11-15T08:00:00Z", "2026-11-15T16:00:00+08:00", 1794729600, 1794729600000]
+    "recorded",
+    [
+        "2026-11-15T08:00:00Z",
+        "2026-11-15T16:00:00+08:00",
+        1794729600,
+        1794729600000,
+        "1794729600",
+        " 1794729600000 ",
+    ],
 )
 def test_seconds_milliseconds_and_iso_text_are_one_instant(
     tmp_path: Path, recorded: object
@@ -203,9 +211,21 @@ def test_seconds_milliseconds_and_iso_text_are_one_instant(
     assert recording.started_at == datetime(2026, 11, 15, 8, tzinfo=UTC)
 
 
-def test_a_time_that_is_none_is_left_out(tmp_path: Path) -> None:
-    recording = read_one(tmp_path, [{"role": "user", "content": "hi"}], started_at="soon")
-    assert recording.started_at is None
+@pytest.mark.parametrize("recorded", ["soon", "", 0, -1, 99_999_999_999_999, True, [2026]])
+def test_a_time_that_is_none_is_left_out_and_its_line_named(
+    tmp_path: Path, recorded: object
+) -> None:
+    file = tmp_path / "chat.jsonl"
+    said = {"role": "user", "content": "hi", "timestamp": recorded}
+    before: Message = {"messages": [{"role": "user", "content": "before"}], "started_at": None}
+    lines = [before, {"messages": [said], "started_at": recorded}]
+    file.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    report = read_recordings(file)
+    assert [one.started_at for one in report.recordings] == [None, None]
+    assert [(part.line, part.reason) for part in report.skipped] == [
+        (2, f"message 1: timestamp {json.dumps(recorded)} is no time; left out"),
+        (2, f"started_at {json.dumps(recorded)} is no time; left out"),
+    ]
 
 
 def test_a_line_without_an_id_keeps_its_id_when_lines_before_it_change(tmp_path: Path) -> None:

@@ -112,6 +112,15 @@ def test_squeezing_keeps_keys_tags_and_episodes_where_they_belong() -> None:
     assert arms.cosine[slot] == pytest.approx(1.0)
 
 
+def test_a_recall_is_counted_where_it_is_held_and_its_time_never_goes_back() -> None:
+    index = holding(memory("a", recalled_count=2, recalled_s=50.0), memory("b"))
+    index.count_recalled(["a", "b", "gone"], at_s=40.0)
+    index.count_recalled(["a"], at_s=60.0)
+    assert index.columns.recalled_count.tolist() == [4, 1]
+    assert index.columns.recalled_s.tolist() == [60.0, 40.0]
+    assert index.revision == 1
+
+
 def test_nearest_compares_contents_only_and_honours_the_agent() -> None:
     cue = KeyEntry(key_id="c:1", kind="cue", terms=term_counts(""), vector=unit(1, 0))
     with_cue = memory("cue", vector=unit(0, 1))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from agentkit.evaluation.importers.openai_messages import step_through
 from agentkit.evaluation.importers.reading import Format, Rated, Reading, digest, rate
 from agentkit.evaluation.importers.source import JsonValue, as_list, as_object, as_text
-from agentkit.evaluation.importers.stepping import instant
+from agentkit.evaluation.importers.stepping import instant, untimed
 from agentkit.records import Outcome, Recording
 
 _OUTCOMES: Mapping[str, Outcome] = {
@@ -26,7 +26,8 @@ def _read(value: JsonValue) -> Reading:
     messages = as_list(line.get("messages")) or ()
     stepping = step_through(messages)
     rated = _rated(line)
-    problems = (*stepping.problems, *([rated.problem] if rated.problem else ()))
+    others = (rated.problem, untimed(line, "started_at", "ended_at"))
+    problems = (*stepping.problems, *filter(None, others))
     if not stepping.steps:
         return Reading(recording=None, problems=(*problems, "the conversation has no steps"))
     source_id = _name(line.get("id")) or f"sha256 {digest(messages)}"

@@ -9,7 +9,7 @@ from agentkit.evaluation.importers.source import (
     as_text,
     compact,
 )
-from agentkit.evaluation.importers.stepping import Stepping, instant, outcome_of
+from agentkit.evaluation.importers.stepping import Stepping, instant, outcome_of, untimed
 
 Message = Mapping[str, JsonValue]
 
@@ -26,9 +26,9 @@ def step_through(messages: Sequence[JsonValue]) -> Stepping:
         if message is None:
             stepping.problems.append(f"message {number} is no object")
             continue
-        problem = _add(message, stepping)
-        if problem:
-            stepping.problems.append(f"message {number}: {problem}")
+        for problem in (_add(message, stepping), untimed(message, "timestamp")):
+            if problem:
+                stepping.problems.append(f"message {number}: {problem}")
     return stepping
 
 

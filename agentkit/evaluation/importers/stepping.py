@@ -6,12 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from agentkit.evaluation.importers.source import JsonValue, parse_object
-from agentkit.records import Step, StepKind, StepOutcome, Trajectory, number_steps
+from agentkit.evaluation.importers.source import JsonValue, compact, parse_object
+from agentkit.records import (
+    Step,
+    StepKind,
+    StepOutcome,
+    Trajectory,
+    epoch_instant,
+    number_steps,
+)
 from agentkit.text import normalise
 
-# Recorded numbers above this are milliseconds: as seconds they would lie beyond the year 5000.
-_FIRST_MILLISECONDS = 1e11
+_EPOCH = re.compile(r"\d{9,13}(?:\.\d+)?")
 _FAILED = re.compile(
     r"\s*(?:\[?(?:tool )?error\]?\s*[:：]|error(?: executing| calling| in|,)|"
     r"[A-Za-z_.]*(?:Error|Exception)\s*[:(]|traceback \(most recent call last\)|fatal\s*[:：]|"
@@ -52,21 +58,38 @@ def instant(value: JsonValue) -> datetime | None:
     """Return a recorded time: ISO 8601 text, or seconds or milliseconds since 1970.
 
     Args:
-        value: As recorded; text without an offset counts as UTC.
+        value: As recorded; text without an offset counts as UTC, and digits as the number that
+            they are.
 
     Returns:
-        UTC, or None if it is no time.
+        UTC, or None if it is no time, as 0 and -1 are where none was known.
     """
     try:
+        if isinstance(value, str) and _EPOCH.fullmatch(value.strip()):
+            return epoch_instant(float(value))
         if isinstance(value, str):
             moment = datetime.fromisoformat(value.strip())
             return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
         if isinstance(value, int | float) and not isinstance(value, bool):
-            seconds = value / 1000 if value > _FIRST_MILLISECONDS else value
-            return datetime.fromtimestamp(seconds, tz=UTC)
+            return epoch_instant(value)
     except (ValueError, OverflowError, OSError):
         return None
     return None
+
+
+def untimed(fields: Mapping[str, JsonValue], *names: str) -> str:
+    """Return which of some fields say a time that is none, in words, or "".
+
+    Args:
+        fields: As recorded.
+        names: Fields that may hold a time; one that is absent or null says nothing.
+    """
+    wrong = [
+        f"{name} {compact(fields[name]):.40} is no time"
+        for name in names
+        if fields.get(name) is not None and instant(fields[name]) is None
+    ]
+    return f"{' and '.join(wrong)}; left out" if wrong else ""
 
 
 @dataclass(slots=True, kw_only=True)
