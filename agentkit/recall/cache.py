@@ -24,6 +24,11 @@ class IndexCache:
         return len(self._held)
 
     @property
+    def users(self) -> tuple[str, ...]:
+        """Users held, the one used longest ago first."""
+        return tuple(self._held)
+
+    @property
     def nbytes(self) -> int:
         """Bytes held by all indexes, as of when each was last reported."""
         return sum(self._bytes.values())

@@ -13,6 +13,7 @@ from tests.bench.locomo import write_locomo
 from tests.bench.quality import Bench, write_quality
 from tests.bench.recall import write_recall_speed
 from tests.bench.startup import write_startup
+from tests.bench.users import write_recall_users
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -28,6 +29,7 @@ def main() -> None:
     write_startup(ROOT / "evals" / "baselines")
     write_faults(ROOT / "evals" / "baselines")
     asyncio.run(write_recall_speed(ROOT / "evals" / "baselines"))
+    asyncio.run(write_recall_users(ROOT / "evals" / "baselines"))
     with tempfile.TemporaryDirectory(prefix="agentkit-bench-") as scratch:
         embedder = open_embedder("local")
         assert embedder is not None

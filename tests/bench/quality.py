@@ -56,6 +56,8 @@ What to know when reading them:
   takes while four processes write into one SQLite project and a fifth recalls.
 * `recall-speed.json` (`python -m tests.bench.recall`) sets one recall and one write beside raw
   Chroma and brute force in numpy, in one process: what counts are the ratios.
+* `recall-users.json` (`python -m tests.bench.users`) holds a thousand users in one process: bytes
+  of the cache, recalls of users who are held and who are not, and one user beside eight others.
 * `startup.json` says how long `agentkit --help` takes beside `import typer`.
 * The fingerprint changes with any policy file, also those that recall does not read.
 """
