@@ -209,7 +209,12 @@ class Recaller:
                 )
             )
         asked = RankQuery.of(
-            query, text=text, vector=vector, agent_id=scope.agent_id, intent=intent
+            query,
+            text=text,
+            vector=vector,
+            agent_id=scope.agent_id,
+            intent=intent,
+            floor=None if vector is None else await self._floor(),
         )
         now_s = now.timestamp()
         with stages.stage("rank"):
@@ -230,6 +235,13 @@ class Recaller:
             degraded=degraded or ranking.degraded,
             within=query.within,
         )
+
+    async def _floor(self) -> float | None:
+        """The least cosine that the policy names for the embedder, once that has embedded."""
+        embedder = self._parts.embedder
+        if embedder is None:
+            return None
+        return self._parts.policy.recall.floor.least((await embedder.identity()).name)
 
     async def _refreshed(self, scope: Scope) -> "Fresh":
         """The user's index, brought to the revision that the database is at."""
@@ -299,6 +311,11 @@ class Recaller:
                 result=replace(result, hits=()),
             )
         )
+        if asked.query.as_of is None:
+            with self._lock:
+                index = self._cache.get(asked.scope.user_id)
+            returned = [one.memory_id for one in result.pool if one.returned]
+            index.count_recall(returned, at_s=asked.at.timestamp())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -169,6 +169,18 @@ class ScopeIndex:
             if dead > _COMPACT_ABOVE_SLOTS and dead > _COMPACT_ABOVE_SHARE * len(self._ids):
                 self._compact()
 
+    def count_recall(self, memory_ids: Sequence[str], *, at_s: float) -> None:
+        """Count a recall of some memories: the store counts it too, but moves no revision for it.
+
+        Args:
+            memory_ids: What was returned; ids that are not held are ignored.
+            at_s: When, seconds since 1970 UTC.
+        """
+        with self.lock:
+            slots = [slot for one in memory_ids if (slot := self._slots.get(one)) is not None]
+            self._columns.recalled_count[slots] += 1
+            self._columns.recalled_s[slots] = np.fmax(self._columns.recalled_s[slots], at_s)
+
     def nearest(
         self, vector: Float32Array, *, limit: int, agent_id: str | None = None
     ) -> list[Near]:

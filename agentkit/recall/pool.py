@@ -6,46 +6,62 @@ import numpy as np
 
 from agentkit.recall.columns import STATUSES, BoolArray, Float64Array, Int64Array
 from agentkit.recall.explain import why_not
+from agentkit.recall.floor import why_refused
 from agentkit.recall.index import ScopeIndex
+from agentkit.recall.query import RankQuery
 from agentkit.recall.scan import Scan
 from agentkit.records import MEMORY_TYPES, Candidate, Features
 
 
-def best_places(index: ScopeIndex, scanned: Scan, *, limit: int) -> list[int]:
+def best_places(
+    index: ScopeIndex, scanned: Scan, *, limit: int, leaving_out: BoolArray | None = None
+) -> list[int]:
     """Return the best by score, then newest, then id.
 
     Args:
         index: The memories.
         scanned: Their scores.
         limit: Most places wanted, at least 0.
+        leaving_out: shape (n,), bool: what must not be among them, or None.
 
     Returns:
         Positions in the columns of the scan, best first.
     """
-    return _top(index, scanned, scanned.score, among=scanned.found, limit=limit)
+    among = scanned.found if leaving_out is None else scanned.found & ~leaving_out
+    return _top(index, scanned, scanned.score, among=among, limit=limit)
 
 
 def build_pool(
-    index: ScopeIndex, scanned: Scan, best: Sequence[int], *, top_k: int, arm_limit: int
+    index: ScopeIndex,
+    scanned: Scan,
+    best: Sequence[int],
+    *,
+    hits: Sequence[int],
+    below: BoolArray,
+    query: RankQuery,
+    arm_limit: int,
 ) -> tuple[Candidate, ...]:
-    """Return the best by final score, then those of either arm that are not among them.
+    """Return the best by final score, the hits, and those of either arm not among them, by rank.
 
     Args:
         index: The memories.
         scanned: Their scores.
         best: Positions of the best, as `best_places` returns them.
-        top_k: How many are returned to the caller.
+        hits: Positions of what is returned to the caller, best first.
+        below: shape (n,), bool: what is below the floor.
+        query: What was asked.
         arm_limit: How many of each arm are added, at least 0.
     """
     ranks = {at: rank for rank, at in enumerate(best, start=1)}
     table, words = scanned.table, scanned.table.context_bm25
-    others: dict[int, None] = {}
+    others = dict.fromkeys(at for at in hits if at not in ranks)
     for values, among in ((table.context_cosine, table.has_vector), (words, words > 0.0)):
         top = _top(index, scanned, values, among=among, limit=arm_limit)
         others.update(dict.fromkeys(at for at in top if at not in ranks))
     ranks.update(_ranks(index, scanned, list(others)))
     in_order = sorted(ranks, key=lambda at: (ranks[at], _id(index, scanned, at)))
-    last = float(scanned.score[best[min(top_k, len(best)) - 1]]) if best else 0.0
+    last = float(scanned.score[hits[-1]]) if hits else 0.0
+    returned = frozenset(hits)
     at: Int64Array = np.array(in_order, dtype=np.int64)
     return tuple(
         Candidate(
@@ -53,10 +69,12 @@ def build_pool(
             rank=ranks[place],
             features=features,
             factors=factors,
-            returned=ranks[place] <= top_k,
+            returned=place in returned,
             why_not=""
-            if ranks[place] <= top_k
-            else why_not(factors, rank=ranks[place], top_k=top_k, last_score=last),
+            if place in returned
+            else why_refused(features, query=query)
+            if below[place]
+            else why_not(factors, rank=ranks[place], top_k=query.top_k, last_score=last),
         )
         for place, features, factors in zip(
             in_order, _features(index, scanned, at), scanned.factors.rows(at), strict=True
@@ -115,7 +133,7 @@ def _features(index: ScopeIndex, scanned: Scan, at: Int64Array) -> list[Features
     kind: list[int] = columns.memory_type[slots].tolist()
     status: list[int] = columns.status[slots].tolist()
     permanent, demoted = columns.permanent[slots].tolist(), columns.demoted[slots].tolist()
-    has_vector = table.has_vector[at].tolist()
+    has_vector, matched = table.has_vector[at].tolist(), scanned.matched[at].tolist()
     return [
         Features(
             cosine=cosine[row],
@@ -133,6 +151,7 @@ def _features(index: ScopeIndex, scanned: Scan, at: Int64Array) -> list[Features
             tags=index.tags(slot),
             episode_id=index.episode_id(slot),
             has_vector=has_vector[row],
+            matched=matched[row],
             context_cosine=around[0][row] if placed[row] else None,
             context_bm25=around[1][row] if placed[row] else None,
         )
