@@ -8,6 +8,7 @@ from agentkit.cli.options import (
     AsOfOption,
     JsonOption,
     ProjectOption,
+    SimilarityOption,
     TagOption,
     TypeOption,
     UserOption,
@@ -27,6 +28,7 @@ def recall(
     min_confidence: Annotated[
         float, typer.Option("--min-confidence", metavar="C", help="Leave out less certain ones.")
     ] = 0.0,
+    least_similarity: SimilarityOption = None,
     tag: TagOption = None,
     match: Annotated[
         str, typer.Option("--match", metavar="all|any", help="Must carry all tags, or any.")
@@ -61,6 +63,7 @@ def recall(
                 top_k=k,
                 memory_type=memory_type,
                 min_confidence=min_confidence,
+                least_similarity=least_similarity,
                 tags=tags_given(tag),
                 match=match,
                 include_archived=include_archived,

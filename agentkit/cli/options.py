@@ -44,6 +44,14 @@ TagOption = Annotated[
     ),
 ]
 
+SimilarityOption = Annotated[
+    float | None,
+    typer.Option(
+        "--least-similarity",
+        metavar="S",
+        help="Leave out memories whose cosine to the question is below, -1 to 1.",
+    ),
+]
 WithinOption = Annotated[
     str | None,
     typer.Option(

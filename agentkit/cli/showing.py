@@ -40,7 +40,8 @@ def show_hits(result: "RecallResult", *, warnings: "Sequence[str]", explain: boo
         typer.echo(warning, err=True)
     if not result.hits:
         if not result.timed_out:
-            typer.echo("nothing found")
+            nearest = f": the best is {result.pool[0].why_not}" if result.pool else ""
+            typer.echo(f"nothing found{nearest}")
         return
     rows = [
         [f"{hit.score:.3f}", memory_cell(hit.memory, note=hit.note), hit.memory.memory_id]

@@ -56,7 +56,13 @@ def build_index(material: Material, *, ages: Ages) -> ScopeIndex:
 
 
 def rank_agentkit(
-    material: Material, *, policy: Policy, depth: int, ages: Ages, tags: TagSource | None
+    material: Material,
+    *,
+    policy: Policy,
+    depth: int,
+    ages: Ages,
+    tags: TagSource | None,
+    floor: float | None = None,
 ) -> ArmRankings:
     """Return what agentkit recalls for the questions of one group.
 
@@ -67,6 +73,7 @@ def rank_agentkit(
         ages: `equal` or `recorded`, as in the suite.
         tags: Where tags of the questions are inferred from, besides the memories that carry
             them; None infers none.
+        floor: Least cosine that the policy names for the embedder, or None.
     """
     index = build_index(material, ages=ages)
     now_s = max(index.columns.created_s.tolist(), default=_NOW_S)
@@ -89,7 +96,7 @@ def rank_agentkit(
                 prototypes=prototypes,
                 policy=lean.tags,
             )
-        asked = RankQuery(text=query.text, vector=vector, top_k=depth, intent=intent)
+        asked = RankQuery(text=query.text, vector=vector, top_k=depth, intent=intent, floor=floor)
         found = rank(index, asked, policy=lean, decay=policy.decay, now_s=now_s)
         ranked.append(found.memory_ids)
     return ArmRankings(arm="agentkit", ranked=tuple(ranked))

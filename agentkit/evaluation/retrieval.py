@@ -73,8 +73,10 @@ async def evaluate(
     vectors = VectorCache(cache)
     materials = await _embed(corpus, embedder=embedder, cache=vectors, tell=tell)
     tags = await _tag_source(policy, embedder=embedder, cache=vectors) if suite.infer_tags else None
-    runs = tuple(_rank(materials, suite=suite, policy=policy, tags=tags, tell=tell))
-    fingerprint = "none" if embedder is None else (await embedder.identity()).fingerprint
+    identity = None if embedder is None else await embedder.identity()
+    floor = None if identity is None else policy.recall.floor.least(identity.name)
+    runs = tuple(_rank(materials, suite=suite, policy=policy, tags=tags, floor=floor, tell=tell))
+    fingerprint = "none" if identity is None else identity.fingerprint
     return build_report(
         suite, corpus, runs=runs, data=str(data), embedder=fingerprint, policy=policy.fingerprint
     )
@@ -206,13 +208,16 @@ def _rank(
     suite: RetrievalSuite,
     policy: Policy,
     tags: TagSource | None,
+    floor: float | None,
     tell: Callable[[Progress], None],
 ) -> Iterator[tuple[ArmRankings, ...]]:
     depth = max(metric.k for metric in suite.measured())
     total = sum(len(material.group.queries) for material in materials)
     done = 0
     for material in materials:
-        own = rank_agentkit(material, policy=policy, depth=depth, ages=suite.ages, tags=tags)
+        own = rank_agentkit(
+            material, policy=policy, depth=depth, ages=suite.ages, tags=tags, floor=floor
+        )
         yield (*rank_baselines(material, depth=depth), own)
         done += len(material.group.queries)
         tell(Progress("ranking", done, total))

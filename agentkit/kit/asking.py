@@ -31,6 +31,7 @@ def build_query(
     top_k: object,
     memory_type: object,
     min_confidence: object,
+    least_similarity: object,
     tags: object,
     match: object,
     include_archived: bool,
@@ -47,6 +48,7 @@ def build_query(
         top_k: 1 to 100; digits in a string are taken.
         memory_type: One type, or None for all.
         min_confidence: 0 to 1.
+        least_similarity: Cosine from -1 to 1, or None for the policy's floor alone.
         tags: Tags in any of the shapes in which clients send them, or None.
         match: `all` or `any`.
         include_archived: Whether archived memories may come back.
@@ -67,6 +69,9 @@ def build_query(
         memory_types=() if memory_type is None else (_memory_type(memory_type),),
         top_k=_whole(top_k, name="top_k", least=1, most=MOST_HITS),
         min_confidence=_number(min_confidence, name="min_confidence", least=0.0, most=1.0),
+        least_similarity=None
+        if least_similarity is None
+        else _number(least_similarity, name="least_similarity", least=-1.0, most=1.0),
         tags=parse_tags(tags, taxonomy),
         match=cast("Match", match),
         include_archived=include_archived,

@@ -95,6 +95,7 @@ class Kit(Lifecycle, Transferring, Upkeep, Succession):
         top_k: object = 5,
         memory_type: object = None,
         min_confidence: object = 0.0,
+        least_similarity: object = None,
         tags: object = None,
         match: object = "all",
         include_archived: bool = False,
@@ -108,6 +109,8 @@ class Kit(Lifecycle, Transferring, Upkeep, Succession):
             top_k: Number of hits wanted, 1 to 100.
             memory_type: `episodic`, `semantic`, `procedural`, or None for all.
             min_confidence: Memories below are left out, 0 to 1.
+            least_similarity: Memories whose cosine to the question is below are not returned, -1
+                to 1; None leaves it to the policy's floor.
             tags: Tags in any of the shapes in which clients send them, or None.
             match: Whether `all` or `any` of the tags must be carried.
             include_archived: Whether archived memories may come back.
@@ -123,6 +126,7 @@ class Kit(Lifecycle, Transferring, Upkeep, Succession):
             top_k=top_k,
             memory_type=memory_type,
             min_confidence=min_confidence,
+            least_similarity=least_similarity,
             tags=tags,
             match=match,
             include_archived=include_archived,

@@ -66,6 +66,7 @@ class Look:
         period: What the words say of a time.
         texts: What to search with, for each of the period's texts.
         vectors: Shape (texts, dim), float32, or None where nothing could be embedded.
+        floor: Least cosine that the policy names for the embedder, or None.
         now: The time that counts as now.
     """
 
@@ -74,6 +75,7 @@ class Look:
     period: Period
     texts: Sequence[str]
     vectors: Float32Array | None
+    floor: float | None
     now: datetime
 
     def rank(
@@ -103,7 +105,12 @@ class Look:
         with stages.stage("intent"):
             intent = find_intent(chosen.query, text, vector)
         asked = RankQuery.of(
-            chosen.query, text=text, vector=vector, agent_id=agent_id, intent=intent
+            chosen.query,
+            text=text,
+            vector=vector,
+            agent_id=agent_id,
+            intent=intent,
+            floor=None if vector is None else self.floor,
         )
         with stages.stage("rank"):
             ranking = rank(
@@ -164,12 +171,18 @@ class Looked:
 
 def _hits(ranking: Ranking, found: Sequence[Memory]) -> tuple[Hit, ...]:
     by_id = {memory.memory_id: memory for memory in found}
-    # Those returned come first in the pool, in their order.
-    first = ranking.pool[: len(ranking.memory_ids)]
+    wanted = set(ranking.memory_ids)
+    candidates: dict[str, Candidate] = {}
+    for candidate in ranking.pool:
+        # They come early, and the others are put together for the log alone.
+        if len(candidates) == len(wanted):
+            break
+        if candidate.memory_id in wanted:
+            candidates[candidate.memory_id] = candidate
     return tuple(
-        _hit(by_id[candidate.memory_id], candidate, ranking.intent)
-        for candidate in first
-        if candidate.memory_id in by_id
+        _hit(by_id[memory_id], candidates[memory_id], ranking.intent)
+        for memory_id in ranking.memory_ids
+        if memory_id in by_id
     )
 
 

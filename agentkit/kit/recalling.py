@@ -166,12 +166,27 @@ class Recaller:
             vectors, degraded = await try_embed(self._parts.embedder, texts, kind="query")
             if vectors is not None:
                 await self.intent.ready()
-        look = Look(query=query, scope=scope, period=period, texts=texts, vectors=vectors, now=now)
+        look = Look(
+            query=query,
+            scope=scope,
+            period=period,
+            texts=texts,
+            vectors=vectors,
+            floor=None if vectors is None else await self._floor(),
+            now=now,
+        )
         if query.as_of is None:
             looked, found = await self._look_now(look, stages)
         else:
             looked, found = await self._look_back(look, query.as_of, stages)
         return looked.result(found, retrieval_id=retrieval_id, degraded=degraded, stages=stages)
+
+    async def _floor(self) -> float | None:
+        """The least cosine that the policy names for the embedder, once that has embedded."""
+        embedder = self._parts.embedder
+        if embedder is None:
+            return None
+        return self._parts.policy.recall.floor.least((await embedder.identity()).name)
 
     async def _look_now(self, look: Look, stages: Stages) -> tuple[Looked, tuple[Memory, ...]]:
         """Rank the memories of now, and read what is returned: one snapshot, one thread."""

@@ -1,5 +1,8 @@
 """How memories are found, scored and briefed: the content of `memory/recall.yaml`."""
 
+from collections.abc import Mapping
+from typing import Annotated
+
 from pydantic import Field
 
 from agentkit.policy.model import PolicyModel
@@ -102,6 +105,42 @@ class NeighbourPolicy(PolicyModel):
     second: float = Field(default=0.5, ge=0, le=1)
 
 
+class FloorPolicy(PolicyModel):
+    """When nothing is near enough to a query to be returned.
+
+    While no memory reaches the floor, only those are returned that carry a tag that the caller
+    or a phrase of the query named, that hold enough of the query's words, or that have no vector.
+    The others stay in the log and say so.
+
+    Attributes:
+        least_similarity: Least cosine by name of the embedder, in [-1, 1], for cosines of
+            different embedders cannot be compared; one that is not named has no floor.
+        least_matched: Share of the query's weight of words (idf) from which a memory that
+            holds them needs no cosine, in (0, 1].
+        least_memories: The floor judges only where this many memories pass the filter.
+
+    Source:
+        `python -m tests.bench.floor --fit`: the greatest cosine of those tried that costs no
+        suite more than 0.001 of its headline on its fit half. It is low, for the best cosine
+        tells well within one scope (AUROC on CLINC150: `evals/baselines/clinc150-oos.json`) but
+        lies elsewhere in each: half of CLINC150's out-of-scope questions are nearer to some
+        memory than half of the Chinese questions of XQuAD to English ones that answer them. The
+        other two are a judgement.
+    """
+
+    least_similarity: Mapping[str, Annotated[float, Field(ge=-1, le=1)]] = {"local": 0.18}
+    least_matched: float = Field(default=0.5, gt=0, le=1)
+    least_memories: int = Field(default=20, ge=1)
+
+    def least(self, embedder: str) -> float | None:
+        """Return the least cosine for an embedder, or None for no floor.
+
+        Args:
+            embedder: Name of the embedder that made the query's vector.
+        """
+        return self.least_similarity.get(embedder)
+
+
 class BriefingPolicy(PolicyModel):
     """What goes into the prompt.
 
@@ -124,12 +163,15 @@ class RecallPolicy(PolicyModel):
         fusion: How words and meaning share a query.
         tags: What tags of a query do.
         neighbours: How far neighbours in an episode are found together.
+        floor: How near a memory must be to be returned at all.
         briefing: What goes into the prompt.
         least_cosine_span: Cosines closer together than this are not pulled apart to the whole
             range from 0 to 1, in (0, 2].
         confidence_exponent: `gamma` of `confidence ** gamma`, at least 0; 0 ignores confidence.
         demoted_weight: Factor of an episode whose lessons were extracted, in (0, 1].
         disputed_weight: Factor of a memory under dispute, in (0, 1].
+        unused_weight: Least factor of a memory that is recalled often and hardly ever of use, in
+            (0, 1]; 1 switches that off. `agentkit.recall.popularity` says how it sinks.
         focus_chars: Most characters of a query that are searched with; of a longer one the
             part that asks is taken.
         pool_final: How many of the best by final score are logged.
@@ -142,11 +184,13 @@ class RecallPolicy(PolicyModel):
     fusion: FusionPolicy = FusionPolicy()
     tags: TagPolicy = TagPolicy()
     neighbours: NeighbourPolicy = NeighbourPolicy()
+    floor: FloorPolicy = FloorPolicy()
     briefing: BriefingPolicy = BriefingPolicy()
     least_cosine_span: float = Field(default=0.2, gt=0, le=2)
     confidence_exponent: float = Field(default=0.5, ge=0, le=4)
     demoted_weight: float = Field(default=0.5, gt=0, le=1)
     disputed_weight: float = Field(default=0.5, gt=0, le=1)
+    unused_weight: float = Field(default=0.5, gt=0, le=1)
     focus_chars: int = Field(default=600, ge=40)
     pool_final: int = Field(default=50, ge=1)
     pool_arm: int = Field(default=20, ge=0)

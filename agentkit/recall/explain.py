@@ -46,6 +46,7 @@ def why_not(factors: Factors, *, rank: int, top_k: int, last_score: float) -> st
         "confidence": factors.confidence,
         "its lessons being extracted": factors.demoted,
         "the dispute": factors.disputed,
+        "being recalled often and seldom of use": factors.unused,
     }
     name, least = min(held.items(), key=lambda item: item[1])
     if factors.base > last_score and least < _SHOWN_BELOW:
@@ -67,4 +68,7 @@ def _factors(candidate: Candidate) -> str:
         shown.append(f"x demoted {factors.demoted:.2f}")
     if factors.disputed < 1:
         shown.append(f"x disputed {factors.disputed:.2f}")
+    if factors.unused < 1:
+        counts = f"{features.used_count} uses in {features.recalled_count} recalls"
+        shown.append(f"x unused {factors.unused:.2f} ({counts})")
     return " ".join(shown)

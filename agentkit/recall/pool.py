@@ -7,7 +7,9 @@ import numpy as np
 
 from agentkit.recall.columns import STATUSES, BoolArray, Float64Array, Int64Array
 from agentkit.recall.explain import why_not
+from agentkit.recall.floor import why_refused
 from agentkit.recall.index import ScopeIndex
+from agentkit.recall.query import RankQuery
 from agentkit.recall.scan import Scan
 from agentkit.records import MEMORY_TYPES, Candidate, Features
 
@@ -64,56 +66,76 @@ class Pool(Sequence[Candidate]):
         return made
 
 
-def best_places(index: ScopeIndex, scanned: Scan, *, limit: int) -> list[int]:
+def best_places(
+    index: ScopeIndex, scanned: Scan, *, limit: int, leaving_out: BoolArray | None = None
+) -> list[int]:
     """Return the best by score, then newest, then id.
 
     Args:
         index: The memories.
         scanned: Their scores.
         limit: Most places wanted, at least 0.
+        leaving_out: shape (n,), bool: what must not be among them, or None.
 
     Returns:
         Positions in the columns of the scan, best first.
     """
-    return _top(index, scanned, scanned.score, among=scanned.found, limit=limit)
+    among = scanned.found if leaving_out is None else scanned.found & ~leaving_out
+    return _top(index, scanned, scanned.score, among=among, limit=limit)
 
 
 def build_pool(
-    index: ScopeIndex, scanned: Scan, best: Sequence[int], *, top_k: int, arm_limit: int
+    index: ScopeIndex,
+    scanned: Scan,
+    best: Sequence[int],
+    *,
+    hits: Sequence[int],
+    below: BoolArray,
+    query: RankQuery,
+    arm_limit: int,
 ) -> Pool:
-    """Return the best by final score, then those of either arm that are not among them.
+    """Return the best by final score, the hits, and those of either arm not among them, by rank.
 
     Args:
         index: The memories.
         scanned: Their scores.
         best: Positions of the best, as `best_places` returns them.
-        top_k: How many are returned to the caller.
+        hits: Positions of what is returned to the caller, best first.
+        below: shape (n,), bool: what is below the floor.
+        query: What was asked.
         arm_limit: How many of each arm are added, at least 0.
     """
     ranks = {at: rank for rank, at in enumerate(best, start=1)}
     table, words = scanned.table, scanned.table.context_bm25
-    others: dict[int, None] = {}
+    others = dict.fromkeys(at for at in hits if at not in ranks)
     for values, among in ((table.context_cosine, table.has_vector), (words, words > 0.0)):
         top = _top(index, scanned, values, among=among, limit=arm_limit)
         others.update(dict.fromkeys(at for at in top if at not in ranks))
     behind = _ranks(index, scanned, list(others))
     in_order = [*best, *sorted(behind, key=lambda at: (behind[at], _id(index, scanned, at)))]
     ranks.update(behind)
-    last = float(scanned.score[best[min(top_k, len(best)) - 1]]) if best else 0.0
+    last = float(scanned.score[hits[-1]]) if hits else 0.0
+    returned = frozenset(hits)
     at: Int64Array = np.array(in_order, dtype=np.int64)
     ids = [_id(index, scanned, place) for place in in_order]
     features, factors = _features(index, scanned, at), scanned.factors.rows(at)
+    refused: list[bool] = below[at].tolist()
 
     def make(place: int) -> Candidate:
-        rank, held = ranks[in_order[place]], factors(place)
-        returned = rank <= top_k
+        rank, known, held = ranks[in_order[place]], features(place), factors(place)
+        is_hit = in_order[place] in returned
+        reason = ""
+        if not is_hit and refused[place]:
+            reason = why_refused(known, query=query)
+        elif not is_hit:
+            reason = why_not(held, rank=rank, top_k=query.top_k, last_score=last)
         return Candidate(
             memory_id=ids[place],
             rank=rank,
-            features=features(place),
+            features=known,
             factors=held,
-            returned=returned,
-            why_not="" if returned else why_not(held, rank=rank, top_k=top_k, last_score=last),
+            returned=is_hit,
+            why_not=reason,
         )
 
     return Pool(len(ids), make)
@@ -173,6 +195,7 @@ def _features(index: ScopeIndex, scanned: Scan, at: Int64Array) -> Callable[[int
     status: list[int] = columns.status[slots].tolist()
     permanent, demoted = columns.permanent[slots].tolist(), columns.demoted[slots].tolist()
     has_vector: list[bool] = table.has_vector[at].tolist()
+    matched = scanned.matched[at].tolist()
     tags = [index.tags(slot) for slot in slots.tolist()]
     episodes = [index.episode_id(slot) for slot in slots.tolist()]
 
@@ -193,6 +216,7 @@ def _features(index: ScopeIndex, scanned: Scan, at: Int64Array) -> Callable[[int
             tags=tags[row],
             episode_id=episodes[row],
             has_vector=has_vector[row],
+            matched=matched[row],
             context_cosine=around[0][row] if placed[row] else None,
             context_bm25=around[1][row] if placed[row] else None,
         )

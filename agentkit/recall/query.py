@@ -27,6 +27,8 @@ class RankQuery:
         memory_types: Types wanted, or empty for all.
         top_k: Number of hits wanted, at least 1.
         min_confidence: Memories below are left out, in [0, 1].
+        least_similarity: What the caller wants of a cosine at least, in [-1, 1], or None.
+        floor: What the policy wants of it for the embedder in use, or None.
         tags: Tags the caller asks for; they filter.
         match: Whether `all` or `any` of `tags` must be carried.
         include_archived: Whether archived memories may come back.
@@ -40,6 +42,8 @@ class RankQuery:
     memory_types: tuple[MemoryType, ...] = ()
     top_k: int = 5
     min_confidence: float = 0.0
+    least_similarity: float | None = None
+    floor: float | None = None
     tags: tuple[Tag, ...] = ()
     match: Literal["all", "any"] = "all"
     include_archived: bool = False
@@ -55,6 +59,7 @@ class RankQuery:
         vector: Float32Array | None,
         agent_id: str | None,
         intent: Sequence[IntentTag] = (),
+        floor: float | None = None,
     ) -> "RankQuery":
         """Return a query as a caller asked it, with what was derived from it.
 
@@ -64,6 +69,7 @@ class RankQuery:
             vector: Embedding of that part, or None.
             agent_id: Agent of the scope, or None.
             intent: Tags inferred from the text.
+            floor: Least cosine by policy, for the embedder that made `vector`, or None.
         """
         return cls(
             text=text,
@@ -72,6 +78,8 @@ class RankQuery:
             memory_types=query.memory_types,
             top_k=query.top_k,
             min_confidence=query.min_confidence,
+            least_similarity=query.least_similarity,
+            floor=floor,
             tags=query.tags,
             match=query.match,
             include_archived=query.include_archived,
@@ -86,8 +94,8 @@ class Ranking:
 
     Attributes:
         memory_ids: What to return, best first; ties by newest, then id. At most `top_k`.
-        pool: The logged candidates, best first: the best by final score and the best of each
-            arm; those returned come first.
+        pool: The logged candidates, best first: the best by final score, the best of each arm
+            and all that are returned. Those below the floor keep their rank among them.
         intent: Tags the query was taken to be about and that counted: the caller's, or those
             inferred ones that some memory here carries.
         relaxations: Tag filters that were dropped, in order, in words.

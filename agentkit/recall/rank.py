@@ -1,5 +1,7 @@
 """One query against one scope: filter, score every memory exactly, rank, say why."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from agentkit.policy.decay import DecayPolicy
@@ -7,8 +9,10 @@ from agentkit.policy.recall import RecallPolicy
 from agentkit.recall.arms import measure_arms
 from agentkit.recall.columns import BoolArray
 from agentkit.recall.filters import Filter, passing
+from agentkit.recall.floor import refused
 from agentkit.recall.index import ScopeIndex
 from agentkit.recall.pool import best_places, build_pool
+from agentkit.recall.popularity import used_share
 from agentkit.recall.query import Ranking, RankQuery
 from agentkit.recall.scan import scan
 from agentkit.recall.score import reweigh
@@ -62,6 +66,9 @@ def _rank(
         least_cosine_span=policy.least_cosine_span,
     )
     intent = _intent(index, query, passed=passed.mask)
+    measured = replace(
+        measured, used_share=used_share(index.columns, seen=index.visible_to(query.agent_id))
+    )
     normalisers = reweigh(measured, intent=intent, policy=policy)
     scanned = scan(
         index,
@@ -73,10 +80,16 @@ def _rank(
         decay=decay,
         now_s=now_s,
     )
+    below = refused(index, scanned, query, intent=intent, policy=policy.floor)
     best = best_places(index, scanned, limit=max(query.top_k, policy.pool_final))
+    hits = best[: query.top_k]
+    if below.any():
+        hits = best_places(index, scanned, limit=query.top_k, leaving_out=below)
     return Ranking(
-        memory_ids=tuple(index.ids[int(slots[at])] for at in best[: query.top_k]),
-        pool=build_pool(index, scanned, best, top_k=query.top_k, arm_limit=policy.pool_arm),
+        memory_ids=tuple(index.ids[int(slots[at])] for at in hits),
+        pool=build_pool(
+            index, scanned, best, hits=hits, below=below, query=query, arm_limit=policy.pool_arm
+        ),
         intent=intent,
         relaxations=passed.relaxations,
         normalisers=normalisers,

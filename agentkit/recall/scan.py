@@ -34,6 +34,7 @@ class Scan:
         score: shape (n,), float64: final score, rounded so that equal is equal.
         created_s: shape (n,), float64, seconds since 1970 UTC: breaks ties.
         found: shape (n,), bool: False where nothing at all speaks for the memory.
+        matched: shape (n,), float64 in [0, 1]: share of the query's weight of words it holds.
     """
 
     slots: Int64Array
@@ -42,6 +43,7 @@ class Scan:
     score: Float64Array
     created_s: Float64Array
     found: BoolArray
+    matched: Float64Array
 
 
 def scan(
@@ -72,7 +74,6 @@ def scan(
     has_vector = arms.has_vector[slots] & (normalisers.cosine_high > normalisers.cosine_low)
     context_bm25 = arms.context_bm25[slots]
     uses = columns.used_count if decay.boost_on == "used" else columns.recalled_count
-    decay_tags = [tag for tag in index.known_tags if str(tag) in decay.tags]
     table = FeatureTable(
         cosine=arms.cosine[slots],
         has_vector=has_vector,
@@ -83,11 +84,9 @@ def scan(
         tag_overlap=_overlap(index, intent, policy=policy)[slots],
         age_days=ages_days(columns, now_s=now_s, policy=decay)[slots],
         uses=uses[slots],
-        base_days=base_half_lives_days(
-            columns.memory_type[slots].astype(np.int64),
-            [(tag, index.tag_mask(tag)[slots]) for tag in decay_tags],
-            policy=decay,
-        ),
+        used=columns.used_count[slots],
+        recalled=columns.recalled_count[slots],
+        base_days=_base_days(index, slots, decay=decay),
         confidence=columns.confidence[slots],
         trust=columns.trust[slots],
         permanent=columns.permanent[slots],
@@ -102,6 +101,16 @@ def scan(
         score=np.round(factors.score, _SCORE_DIGITS),
         created_s=columns.created_s[slots],
         found=has_vector | (context_bm25 > 0.0) | (table.tag_overlap > 0.0),
+        matched=arms.matched[slots],
+    )
+
+
+def _base_days(index: ScopeIndex, slots: Int64Array, *, decay: DecayPolicy) -> Float64Array:
+    named = [tag for tag in index.known_tags if str(tag) in decay.tags]
+    return base_half_lives_days(
+        index.columns.memory_type[slots].astype(np.int64),
+        [(tag, index.tag_mask(tag)[slots]) for tag in named],
+        policy=decay,
     )
 
 

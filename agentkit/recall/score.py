@@ -9,6 +9,7 @@ from agentkit.policy.decay import DecayPolicy
 from agentkit.policy.recall import FusionPolicy, RecallPolicy, TagPolicy
 from agentkit.recall.columns import BoolArray, Float64Array, Int64Array
 from agentkit.recall.decay import base_half_life_days, decays, half_lives_days
+from agentkit.recall.popularity import unused_factors
 from agentkit.records import (
     Candidate,
     Factors,
@@ -33,6 +34,8 @@ class FeatureTable:
         tag_overlap: float64 in [0, 1].
         age_days: float64, at least 0.
         uses: int64: what lengthens the half-life.
+        used: int64: confirmed uses.
+        recalled: int64: recalls that returned it.
         base_days: float64: half-life before uses, infinite for no decay.
         confidence: float64 in (0, 1).
         trust: float64 in (0, 1].
@@ -50,6 +53,8 @@ class FeatureTable:
     tag_overlap: Float64Array
     age_days: Float64Array
     uses: Int64Array
+    used: Int64Array
+    recalled: Int64Array
     base_days: Float64Array
     confidence: Float64Array
     trust: Float64Array
@@ -73,6 +78,7 @@ class FactorTable:
         demoted: Factor in (0, 1].
         disputed: Factor in (0, 1].
         half_life_days: Half-life used; infinite for no decay.
+        unused: Factor in (0, 1].
     """
 
     dense: Float64Array
@@ -85,12 +91,14 @@ class FactorTable:
     demoted: Float64Array
     disputed: Float64Array
     half_life_days: Float64Array
+    unused: Float64Array
 
     @property
     def score(self) -> Float64Array:
         """Shape (n,), float64: the final score, multiplied in the order of `Factors.score`."""
         base = self.dense + self.lexical + self.tag + self.lent
-        return base * self.decay * self.trust * self.confidence * self.demoted * self.disputed
+        held = base * self.decay * self.trust * self.confidence
+        return held * self.demoted * self.disputed * self.unused
 
     def rows(self, at: Int64Array) -> Callable[[int], Factors]:
         """Return what gives the factors of some memories, by their place in `at`.
@@ -101,11 +109,12 @@ class FactorTable:
             at: shape (m,), int64: positions in the columns.
         """
         names = ("dense", "lexical", "tag", "lent", "decay", "trust", "confidence")
-        columns = [getattr(self, name)[at].tolist() for name in (*names, "demoted", "disputed")]
+        more = ("demoted", "disputed", "unused")
+        columns = [getattr(self, name)[at].tolist() for name in (*names, *more)]
         half_lives: list[float] = self.half_life_days[at].tolist()
 
         def make(row: int) -> Factors:
-            dense, lexical, tag, lent, decay, trust, confidence, demoted, disputed = (
+            dense, lexical, tag, lent, decay, trust, confidence, demoted, disputed, unused = (
                 column[row] for column in columns
             )
             half_life = half_lives[row]
@@ -119,6 +128,7 @@ class FactorTable:
                 confidence=confidence,
                 demoted=demoted,
                 disputed=disputed,
+                unused=unused,
                 half_life_days=half_life if half_life < np.inf else None,
             )
 
@@ -220,7 +230,7 @@ def factor_table(
     Args:
         table: What is known of them.
         normalisers: Ranges and weights of the query.
-        policy: Exponent of confidence and the weights of demoted and disputed memories.
+        policy: Exponent of confidence and the weights of demoted, disputed and unused memories.
         decay: The forgetting curve.
     """
     dense, lexical = arm_scores(table.cosine, table.has_vector, table.bm25, normalisers=normalisers)
@@ -240,6 +250,16 @@ def factor_table(
         demoted=np.where(table.demoted, policy.demoted_weight, 1.0),
         disputed=np.where(table.disputed, policy.disputed_weight, 1.0),
         half_life_days=half_life,
+        unused=np.where(
+            table.permanent,
+            1.0,
+            unused_factors(
+                table.used,
+                table.recalled,
+                used_share=normalisers.used_share,
+                least=policy.unused_weight,
+            ),
+        ),
     )
 
 
@@ -286,6 +306,8 @@ def _table(rows: Sequence[Features], *, decay: DecayPolicy) -> FeatureTable:
         uses=np.array(
             [row.used_count if used else row.recalled_count for row in rows], dtype=np.int64
         ),
+        used=np.array([row.used_count for row in rows], dtype=np.int64),
+        recalled=np.array([row.recalled_count for row in rows], dtype=np.int64),
         base_days=real([base_half_life_days(r.memory_type, r.tags, policy=decay) for r in rows]),
         confidence=real([row.confidence for row in rows]),
         trust=real([row.trust for row in rows]),

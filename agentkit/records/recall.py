@@ -23,6 +23,8 @@ class Query:
         memory_types: Types wanted, or empty for all.
         top_k: Number of hits wanted, 1 to 100.
         min_confidence: Memories below are left out, in [0, 1].
+        least_similarity: Memories whose cosine to the text is below are not returned, in
+            [-1, 1]; None leaves it to the policy's floor. One without a vector may come back.
         tags: Tags the caller asks for; they filter.
         match: Whether a memory must carry `all` of `tags` or `any` of them.
         include_archived: Whether archived memories may come back.
@@ -37,6 +39,7 @@ class Query:
     memory_types: tuple[MemoryType, ...] = ()
     top_k: int = 5
     min_confidence: float = 0.0
+    least_similarity: float | None = None
     tags: tuple[Tag, ...] = ()
     match: Literal["all", "any"] = "all"
     include_archived: bool = False
@@ -85,6 +88,7 @@ class Features:
         tags: Tags of the memory, sorted.
         episode_id: Episode it belongs to, or None.
         has_vector: False when no embedding was there.
+        matched: Share of the query's weight of words that its best key holds, in [0, 1].
     """
 
     cosine: float
@@ -104,6 +108,7 @@ class Features:
     has_vector: bool = True
     context_cosine: float | None = None
     context_bm25: float | None = None
+    matched: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +126,7 @@ class Factors:
         demoted: Factor, 1.0 when not demoted.
         disputed: Factor, 1.0 when not disputed.
         half_life_days: Half-life used, or None for a permanent memory.
+        unused: Factor, 1.0 unless it is recalled often and was of use too seldom.
     """
 
     dense: float
@@ -133,6 +139,7 @@ class Factors:
     demoted: float
     disputed: float
     half_life_days: float | None = None
+    unused: float = 1.0
 
     @property
     def base(self) -> float:
@@ -142,7 +149,8 @@ class Factors:
     @property
     def score(self) -> float:
         """The final score: base times every factor."""
-        return self.base * self.decay * self.trust * self.confidence * self.demoted * self.disputed
+        held = self.base * self.decay * self.trust * self.confidence
+        return held * self.demoted * self.disputed * self.unused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +217,8 @@ class Normalisers:
         w_dense: Weight of the dense arm for this query.
         w_lexical: Weight of the lexical arm for this query.
         w_tag: Weight of tag overlap.
+        used_share: Confirmed uses a recall over all memories that the asker may see, in [0, 1];
+            0.0 while no use was ever confirmed.
     """
 
     signals: QuerySignals = field(default_factory=QuerySignals)
@@ -219,6 +229,7 @@ class Normalisers:
     w_dense: float = 0.0
     w_lexical: float = 0.0
     w_tag: float = 0.0
+    used_share: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

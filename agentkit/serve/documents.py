@@ -206,6 +206,7 @@ def _recall_fields(
             "top_k": query.top_k,
             "memory_types": list(query.memory_types),
             "min_confidence": query.min_confidence,
+            "least_similarity": query.least_similarity,
             "tags": [str(tag) for tag in query.tags],
             "match": query.match,
             "as_of": None if query.as_of is None else query.as_of.isoformat(),

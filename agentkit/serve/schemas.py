@@ -48,6 +48,12 @@ SEARCH_SCHEMA: Schema = {
             "maximum": 1,
             "description": "Leave out memories that are less certain.",
         },
+        "least_similarity": {
+            "type": "number",
+            "minimum": -1,
+            "maximum": 1,
+            "description": "Leave out memories whose similarity (cosine) to the query is below.",
+        },
         "tags": _TAGS,
         "match": {
             "type": "string",

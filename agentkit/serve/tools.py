@@ -54,6 +54,7 @@ class MemoryTools:
             top_k=given["top_k"],
             memory_type=given.get("memory_type"),
             min_confidence=given["min_confidence"],
+            least_similarity=given.get("least_similarity"),
             tags=given.get("tags"),
             match=given["match"],
             within=given.get("within"),

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from agentkit.evaluation.arms import Material
-from agentkit.evaluation.corpora.corpus import CorpusQuery, Half, take
+from agentkit.evaluation.corpora.corpus import Corpus, CorpusQuery, Half, take
 from agentkit.evaluation.embedding import VectorCache
 from agentkit.evaluation.recall_arm import build_index
 from agentkit.evaluation.suites import RetrievalSuite, load_suite
@@ -85,11 +85,20 @@ async def embed(
     half: Half = "fit",
     embedder_name: str = "local",
 ) -> tuple[Material, ...]:
-    """Read the fit half of a corpus, or more of it, with its vectors."""
+    """Read the fit half of a suite's corpus, or more of it, with its vectors."""
+    return await embed_corpus(
+        suite.corpus.read(data), cache=cache, half=half, embedder_name=embedder_name
+    )
+
+
+async def embed_corpus(
+    corpus: Corpus, *, cache: VectorCache, half: Half, embedder_name: str
+) -> tuple[Material, ...]:
+    """Return one half of a corpus, or all of it, with its vectors."""
     embedder = open_embedder(embedder_name)
     assert embedder is not None
     materials: list[Material] = []
-    for group in take(suite.corpus.read(data), half=half).groups:
+    for group in take(corpus, half=half).groups:
         vectors: list[Float32Array] = []
         for kind, texts in (
             ("document", [document.text for document in group.documents]),

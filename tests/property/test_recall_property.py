@@ -26,6 +26,7 @@ from agentkit.recall.decay import (
     decays,
     half_lives_days,
 )
+from agentkit.recall.popularity import unused_factors, used_share
 from agentkit.records import MEMORY_TYPES, KeyEntry, MemoryEntry, ScopeChanges, Tag
 from agentkit.text import term_counts
 
@@ -91,8 +92,11 @@ def holding(entries: tuple[MemoryEntry, ...]) -> ScopeIndex:
     return index
 
 
-def ask(index: ScopeIndex, text: str, *, top_k: int = 3) -> Ranking:
+def ask(
+    index: ScopeIndex, text: str, *, top_k: int = 3, least_similarity: float | None = None
+) -> Ranking:
     query = RankQuery(
+        least_similarity=least_similarity,
         text=text,
         vector=np.array([0.6, 0.8, 0.0], dtype=np.float32),
         top_k=top_k,
@@ -115,8 +119,18 @@ def test_the_answer_is_the_top_of_the_whole_scope_sorted_by_the_final_score(
     )
     assert list(found.memory_ids) == [c.memory_id for c in by_score][:top_k]
     assert [c.rank for c in everything] == list(range(1, len(everything) + 1))
+    near = ask(holding(entries), text, top_k=top_k, least_similarity=0.5)
+    assert (
+        list(near.memory_ids)
+        == [
+            c.memory_id
+            for c in by_score
+            if not c.features.has_vector or c.features.cosine >= 0.5 - 1e-6
+        ][:top_k]
+    )
     for candidate in everything:
         assert 0.0 < candidate.factors.decay <= 1.0
+        assert 0.5 <= candidate.factors.unused <= 1.0
         assert candidate.score >= 0.0
 
 
@@ -195,6 +209,34 @@ def test_age_is_never_negative_and_starts_at_the_last_event(times: list[float]) 
     last = max(time for time in counted if time == time)
     age = ages_days(columns, now_s=NOW_S, policy=DecayPolicy())[0]
     assert age == max((NOW_S - last) / DAY_S, 0.0)
+
+
+@given(
+    counts=st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), min_size=1, max_size=6),
+    least=st.floats(0.05, 1),
+)
+def test_a_recall_without_use_never_lifts_a_memory_and_a_use_never_sinks_it(
+    counts: list[tuple[int, int]], least: float
+) -> None:
+    before = sinking(counts, least=least)
+    assert least <= before <= 1.0
+    recalled, used = counts[0]
+    assert sinking([(recalled + 1, used), *counts[1:]], least=least) <= before + 1e-12
+    assert sinking([(recalled, used + 1), *counts[1:]], least=least) >= before - 1e-12
+    if used <= recalled:
+        # The verdict may come with the count of the recall that it is about.
+        assert sinking([(recalled + 1, used + 1), *counts[1:]], least=least) >= before - 1e-12
+
+
+def sinking(counts: list[tuple[int, int]], *, least: float) -> float:
+    """Factor of the first of some memories with as many recalls and uses."""
+    columns = Columns.empty(len(counts))
+    columns.recalled_count[:], columns.used_count[:] = zip(*counts, strict=True)
+    share = used_share(columns, seen=np.ones(len(counts), dtype=np.bool_))
+    found = unused_factors(
+        columns.used_count, columns.recalled_count, used_share=share, least=least
+    )
+    return float(found[0])
 
 
 @given(text=st.text(max_size=2_000), limit=st.integers(1, 300))

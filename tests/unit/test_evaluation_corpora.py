@@ -117,6 +117,17 @@ def test_clinc_memories_carry_their_intent_and_questions_come_from_the_test_part
     ]
 
 
+def test_clinc_requests_that_mean_no_intent_are_asked_only_when_wanted(tmp_path: Path) -> None:
+    (tmp_path / "data_full.json").write_text(json.dumps(CLINC), encoding="utf-8")
+    (without,) = read_clinc150(tmp_path).groups
+    (group,) = read_clinc150(tmp_path, out_of_scope=True).groups
+    assert group.queries[: len(without.queries)] == without.queries
+    (outside,) = group.queries[len(without.queries) :]
+    assert outside == CorpusQuery(
+        query_id="oos_test/00000", text="sing", gold=frozenset(), label="oos"
+    )
+
+
 def test_clinc_memories_are_spread_over_the_training_part(tmp_path: Path) -> None:
     train = [[f"request {number}", "freeze"] for number in range(10)]
     write(tmp_path, "data_full.json", {"train": train, "test": [["block it", "freeze"]]})

@@ -107,6 +107,7 @@ def test_the_answer_says_which_filters_were_applied() -> None:
         "top_k": 10,
         "memory_types": [],
         "min_confidence": 0.0,
+        "least_similarity": None,
         "tags": ["tool:csv"],
         "match": "any",
         "as_of": None,

@@ -17,10 +17,15 @@ INDEXED_PER_INTENT = 20
 class _Splits(CorpusRow):
     train: tuple[tuple[str, str], ...]
     test: tuple[tuple[str, str], ...]
+    oos_test: tuple[tuple[str, str], ...] = ()
 
 
 def read_clinc150(
-    data: Path, *, parts: Sequence[str] = (), per_intent: int = INDEXED_PER_INTENT
+    data: Path,
+    *,
+    parts: Sequence[str] = (),
+    per_intent: int = INDEXED_PER_INTENT,
+    out_of_scope: bool = False,
 ) -> Corpus:
     """Return CLINC150 as one user's memories tagged by intent, asked with held-out requests.
 
@@ -29,6 +34,8 @@ def read_clinc150(
         parts: File names without ending; empty for `data_full`.
         per_intent: Requests remembered of each intent, spread evenly over its training part:
             neighbours there are paraphrases of one prompt.
+        out_of_scope: Whether the requests that mean none of the intents are asked as well; no
+            document is gold for them.
 
     Returns:
         One group; every document carries `intent:<name>`; all documents of the true intent are
@@ -64,6 +71,11 @@ def read_clinc150(
         )
         for number, (text, intent) in enumerate(splits.test)
     )
+    if out_of_scope:
+        queries += tuple(
+            CorpusQuery(query_id=f"oos_test/{number:05d}", text=text, gold=frozenset(), label="oos")
+            for number, (text, _) in enumerate(splits.oos_test)
+        )
     group = Group(user_id="clinc150", documents=documents, queries=queries)
     return Corpus(name="clinc150", groups=(group,))
 
