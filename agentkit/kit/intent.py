@@ -21,6 +21,7 @@ logger = logging.getLogger("agentkit")
 
 MOST_SCOPES = 64
 FILE_NAME = "prototypes.npz"
+_NONE = Prototypes()
 
 
 class IntentFinder:
@@ -64,13 +65,18 @@ class IntentFinder:
             text,
             vector=vector,
             aliases=self._aliases,
-            prototypes=self._prototypes(scope, index),
+            prototypes=_NONE if vector is None else self._prototypes(scope, index),
             policy=self._parts.policy.recall.tags,
         )
 
     async def prepare(self) -> None:
         """Embed the taxonomy's examples, unless that was done before for the same examples."""
-        if self._examples or await self._kept():
+        if self._examples:
+            return
+        if kept := await self._kept():
+            # Another process may have written them after this one first looked.
+            self._examples = kept
+            self._scopes.clear()
             return
         examples = self._parts.policy.taxonomy.examples()
         vectors, problem = await try_embed(
@@ -98,12 +104,15 @@ class IntentFinder:
         if held is not None and held[0] == index.revision:
             self._scopes.move_to_end(scope)
             return held[1]
-        own = index.tag_examples(agent_id=scope.agent_id)
+        with index.lock:
+            revision, own = index.revision, index.tag_examples(agent_id=scope.agent_id)
         made = Prototypes(
             [*(self._examples or ()), *own],
             least_examples=self._parts.policy.recall.tags.least_examples,
+            earlier=None if held is None else held[1],
         )
-        self._scopes[scope] = (index.revision, made)
+        self._scopes[scope] = (revision, made)
+        self._scopes.move_to_end(scope)
         while len(self._scopes) > MOST_SCOPES:
             self._scopes.popitem(last=False)
         return made

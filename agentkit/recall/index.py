@@ -9,7 +9,7 @@ import numpy as np
 from agentkit.errors import InputError
 from agentkit.recall.columns import BoolArray, Columns
 from agentkit.recall.context import Context
-from agentkit.recall.intent import TagExamples
+from agentkit.recall.intent import TagExamples, addable
 from agentkit.recall.keys import Keys
 from agentkit.records import Float32Array, MemoryEntry, ScopeChanges, Tag
 
@@ -285,7 +285,7 @@ class ScopeIndex:
             key = int(self._columns.agent[slot]), tag
             held = self._tag_totals.pop(key, None)
             count = sign + (held.count if held is not None else 0)
-            total = sign * vector.astype(np.float64)
+            total = sign * addable(vector)
             if held is not None:
                 total += held.total
             if count:
