@@ -2,10 +2,10 @@
 
     python -m tests.bench.floor --data ../shared/data --cache /tmp/vectors
 
-With `--fit` it prints what the default of `floor.least_similarity` in `memory/recall.yaml` is to be:
-the greatest cosine of `FLOORS` that costs no suite more than `MOST_LOST` of its headline on its fit
-half. What is written to `evals/baselines/clinc150-oos.json` is measured on the report halves. No
-text is written anywhere. Either takes about four minutes on two cores.
+With `--fit` it prints what the default of `floor.least_similarity` in `memory/recall.yaml` should
+be: the greatest cosine of `FLOORS` that costs no suite more than `MOST_LOST` of its headline on its
+fit half. What is written to `evals/baselines/clinc150-oos.json` is measured on the report halves.
+No text is written anywhere. Either takes about four minutes on two cores.
 """
 
 import argparse
