@@ -22,6 +22,7 @@ logger = logging.getLogger("agentkit")
 
 MOST_SCOPES = 64
 FILE_NAME = "prototypes.npz"
+_NONE = Prototypes()
 
 
 class IntentFinder:
@@ -69,13 +70,18 @@ class IntentFinder:
             text,
             vector=vector,
             aliases=self._aliases,
-            prototypes=self._prototypes(scope, index),
+            prototypes=_NONE if vector is None else self._prototypes(scope, index),
             policy=self._parts.policy.recall.tags,
         )
 
     async def prepare(self) -> None:
         """Embed the taxonomy's examples, unless that was done before for the same examples."""
-        if self._examples or await self._kept():
+        if self._examples:
+            return
+        if kept := await self._kept():
+            # Another process may have written them after this one first looked.
+            self._examples = kept
+            self._scopes.clear()
             return
         examples = self._parts.policy.taxonomy.examples()
         vectors, problem = await try_embed(
@@ -110,12 +116,16 @@ class IntentFinder:
                 self._scopes.move_to_end(scope)
                 return held[1]
             examples = self._examples or ()
-        own = index.tag_examples(agent_id=scope.agent_id)
+        with index.lock:
+            revision, own = index.revision, index.tag_examples(agent_id=scope.agent_id)
         made = Prototypes(
-            [*examples, *own], least_examples=self._parts.policy.recall.tags.least_examples
+            [*examples, *own],
+            least_examples=self._parts.policy.recall.tags.least_examples,
+            earlier=None if held is None else held[1],
         )
         with self._lock:
-            self._scopes[scope] = (index.revision, made)
+            self._scopes[scope] = (revision, made)
+            self._scopes.move_to_end(scope)
             while len(self._scopes) > MOST_SCOPES:
                 self._scopes.popitem(last=False)
         return made

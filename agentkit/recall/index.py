@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from agentkit.errors import InputError
-from agentkit.recall.columns import BoolArray, Columns
+from agentkit.recall.columns import BoolArray, Columns, Int64Array
 from agentkit.recall.context import Context
-from agentkit.recall.intent import TagExamples
+from agentkit.recall.intent import TagExamples, addable
 from agentkit.recall.keys import Keys
 from agentkit.records import Float32Array, MemoryEntry, ScopeChanges, Tag
 
@@ -285,7 +285,17 @@ class ScopeIndex:
         for slot, tags in enumerate(self._tags):
             for tag in tags:
                 self._tag_slots.setdefault(tag, []).append(slot)
-            self._count_tags(slot, sign=1)
+        for tag, slots in self._tag_slots.items():
+            self._sum_tag(tag, np.array(slots, dtype=np.int64))
+
+    def _sum_tag(self, tag: Tag, slots: Int64Array) -> None:
+        """Add up the content vectors of all memories that carry a tag, by agent."""
+        rows = self._columns.first_key[slots]
+        embedded = self._keys.has_vector[rows]
+        rows, agents = rows[embedded], self._columns.agent[slots][embedded]
+        for agent in np.unique(agents).tolist():
+            own = self._keys.vectors(rows[agents == agent])
+            self._tag_totals[agent, tag] = TagExamples.of(tag, own)
 
     def _put(self, entry: MemoryEntry) -> None:
         _check_has_key(entry)
@@ -321,7 +331,7 @@ class ScopeIndex:
             key = int(self._columns.agent[slot]), tag
             held = self._tag_totals.pop(key, None)
             count = sign + (held.count if held is not None else 0)
-            total = sign * vector.astype(np.float64)
+            total = sign * addable(vector)
             if held is not None:
                 total += held.total
             if count:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from agentkit.policy.recall import TagPolicy
 from agentkit.policy.taxonomy import TagAlias, tag_text
@@ -16,6 +15,8 @@ from agentkit.text import CJK_CHARS
 # A word of a spaced script ends where a CJK character begins: "用csv文件" holds the word csv.
 _WORD = rf"[^\W{CJK_CHARS}]"
 _CJK_EDGE = re.compile(rf"[{CJK_CHARS}]")
+# 2^-30 is finer than float32 resolves, and leaves 22 of float64's 53 bits for the sum.
+_STEP_BITS = 30
 
 
 class AliasTable:
@@ -61,7 +62,7 @@ class TagExamples:
 
     Attributes:
         tag: The tag.
-        total: shape (dim,), float64: sum of their L2-normalised vectors.
+        total: shape (dim,), float64: sum of their L2-normalised vectors, each as `addable`.
         count: Number of texts, at least 1.
     """
 
@@ -77,33 +78,83 @@ class TagExamples:
             tag: The tag that applies to all of them.
             vectors: shape (n, dim), float32, L2-normalised, n at least 1.
         """
-        return cls(tag, vectors.astype(np.float64).sum(axis=0), len(vectors))
+        return cls(tag, addable(vectors).sum(axis=0), len(vectors))
+
+
+def addable(vectors: Float32Array) -> Float64Array:
+    """Return vectors in such steps that sums of millions of them hold no rounding.
+
+    So a sum depends on no order, and taking a forgotten memory out of it leaves no trace.
+
+    Args:
+        vectors: shape (..., dim), float32, L2-normalised.
+
+    Returns:
+        The same to within 2^-31 a number, float64: multiples of 2^-30, of which float64 adds
+        four million unit vectors exactly.
+    """
+    return np.rint(np.ldexp(vectors.astype(np.float64), _STEP_BITS)) * 2.0**-_STEP_BITS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Facet:
+    """The values of one facet that can be inferred, with what each was made of."""
+
+    parts: dict[Tag, tuple[TagExamples, ...]]
+    directions: Float64Array
 
 
 class Prototypes:
-    """The mean direction of each tag, facet by facet."""
+    """The mean direction of each tag, facet by facet.
 
-    def __init__(self, examples: Iterable[TagExamples] = (), *, least_examples: int = 1) -> None:
+    Attributes:
+        computed: How many directions were computed; the others were taken over.
+    """
+
+    def __init__(
+        self,
+        examples: Iterable[TagExamples] = (),
+        *,
+        least_examples: int = 1,
+        earlier: "Prototypes | None" = None,
+    ) -> None:
         """Build one prototype a tag.
 
         Args:
             examples: Of the taxonomy, of the scope's memories, or both; several of one tag
                 are added up. All of one length.
             least_examples: Tags with fewer texts than this get no prototype.
+            earlier: Prototypes of the same scope from before some change: what rests on the very
+                same examples is taken over from there.
         """
-        totals: dict[Tag, Float64Array] = {}
-        counts: dict[Tag, int] = {}
+        by_tag: dict[Tag, list[TagExamples]] = {}
         for one in examples:
-            totals[one.tag] = totals[one.tag] + one.total if one.tag in totals else one.total
-            counts[one.tag] = counts.get(one.tag, 0) + one.count
-        facets: dict[str, list[Tag]] = {}
-        for tag in sorted(totals):
-            if counts[tag] >= least_examples:
-                facets.setdefault(tag.facet, []).append(tag)
-        self._facets = [
-            (tuple(tags), _normalised(np.stack([totals[tag] for tag in tags])))
-            for tags in facets.values()
-        ]
+            by_tag.setdefault(one.tag, []).append(one)
+        facets: dict[str, dict[Tag, tuple[TagExamples, ...]]] = {}
+        for tag in sorted(by_tag):
+            if sum(one.count for one in by_tag[tag]) >= least_examples:
+                facets.setdefault(tag.facet, {})[tag] = tuple(by_tag[tag])
+        known = {} if earlier is None else earlier._facets
+        self.computed = 0
+        self._facets = {name: self._facet(parts, known.get(name)) for name, parts in facets.items()}
+
+    def _facet(self, parts: dict[Tag, tuple[TagExamples, ...]], earlier: _Facet | None) -> _Facet:
+        # Examples compare by identity: whoever changes a sum puts a new one in its place.
+        if earlier is not None and earlier.parts == parts and [*earlier.parts] == [*parts]:
+            return earlier
+        rows: dict[Tag, Float64Array] = {}
+        if earlier is not None:
+            rows = dict(zip(earlier.parts, earlier.directions, strict=True))
+        found: list[Float64Array] = []
+        for tag, summed in parts.items():
+            held = (
+                rows.get(tag) if earlier is not None and earlier.parts.get(tag) == summed else None
+            )
+            if held is None:
+                self.computed += 1
+                held = _normalised(np.sum([one.total for one in summed], axis=0))
+            found.append(held)
+        return _Facet(parts, np.stack(found))
 
     def find(self, vector: Float32Array, *, policy: TagPolicy) -> tuple[IntentTag, ...]:
         """Return the tags that a query is near enough to, with how surely it is meant.
@@ -120,15 +171,15 @@ class Prototypes:
             Surest first, ties by tag; `strength` is the share.
         """
         found: list[IntentTag] = []
-        for tags, matrix in self._facets:
-            if matrix.shape[1:] != vector.shape:
+        for facet in self._facets.values():
+            if facet.directions.shape[1:] != vector.shape:
                 continue
-            cosines = np.append(matrix @ vector.astype(np.float64), policy.least_cosine)
+            cosines = np.append(facet.directions @ vector.astype(np.float64), policy.least_cosine)
             shares = np.exp((cosines - cosines.max()) / policy.softness_cosine)
             shares /= shares.sum()
             found += [
                 IntentTag(tag, "prototype", float(share))
-                for tag, share in zip(tags, shares, strict=False)
+                for tag, share in zip(facet.parts, shares, strict=False)
                 if share >= policy.least_share
             ]
         return tuple(sorted(found, key=lambda one: (-one.strength, one.tag)))
@@ -172,6 +223,6 @@ def _pattern(phrase: str) -> re.Pattern[str]:
     return re.compile(before + re.escape(phrase) + after)
 
 
-def _normalised(rows: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0.0)
+def _normalised(vector: Float64Array) -> Float64Array:
+    length = float(np.linalg.norm(vector))
+    return vector / length if length > 0.0 else np.zeros_like(vector)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from agentkit.errors import InputError
-from agentkit.recall.columns import BoolArray, Float64Array
+from agentkit.recall.columns import BoolArray, Float64Array, Int64Array
 from agentkit.recall.postings import LexicalScores, Postings, RowWindow
 from agentkit.records import Float32Array, KeyEntry, TermCounts
 
@@ -43,6 +43,17 @@ class Keys:
     def vector(self, row: int) -> Float32Array | None:
         """Return the vector of a row, or None while it has no embedding."""
         return self._vectors[row] if self._has_vector[row] else None
+
+    def vectors(self, rows: Int64Array) -> Float32Array:
+        """Return copies of the vectors of rows that have one.
+
+        Args:
+            rows: shape (n,), int64: row numbers.
+
+        Returns:
+            shape (n, dim), float32, L2-normalised.
+        """
+        return self._vectors[rows]
 
     def check(self, keys: Sequence[KeyEntry]) -> None:
         """Refuse vectors of different lengths.

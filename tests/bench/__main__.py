@@ -5,10 +5,12 @@ import asyncio
 import tempfile
 from pathlib import Path
 
+from agentkit.evaluation.embedding import VectorCache
 from agentkit.policy import load_policy
 from agentkit.project import Project
 from agentkit.store import open_embedder
 from tests.bench.faults import write_faults
+from tests.bench.floor import write_floor
 from tests.bench.locomo import write_locomo
 from tests.bench.quality import Bench, write_quality
 from tests.bench.recall import write_recall_speed
@@ -43,6 +45,10 @@ def main() -> None:
         asyncio.run(write_quality(bench))
         suite = bench.suite("locomo")
         asyncio.run(write_locomo(suite, given.data, cache=bench.cache, folder=bench.folder))
+        vectors = VectorCache(bench.cache)
+        asyncio.run(
+            write_floor(given.data, cache=vectors, policy=bench.policy, folder=bench.folder)
+        )
 
 
 if __name__ == "__main__":

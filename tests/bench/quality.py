@@ -49,6 +49,10 @@ What to know when reading them:
 * `locomo-loco.json` holds all questions of LoCoMo, the fusion fitted on every conversation but
   the one asked about, beside the best fixed weight chosen with the answers in hand
   (`python -m tests.bench.locomo`).
+* `clinc150-oos.json` (`python -m tests.bench.floor`) asks CLINC150's out-of-scope requests as well:
+  how well the best similarity tells them from the others (AUROC), what each floor refuses of both
+  and leaves of P@5, and what the default floor costs each suite. The default refuses none of
+  them: what is near enough in one suite is far in another.
 * `index.json` (`python -m tests.bench.index`) says how well and how fast Chroma finds, and how many
   rows a second `agentkit reindex` writes: `reindex_keys_per_s`.
 * `faults.json` (`python -m tests.bench.faults`, part of `make bench`) counts processes killed at

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agentkit.evaluation.suites import RetrievalSuite, load_suite
+from agentkit.policy.recall import FloorPolicy
 
 SUITES = ("locomo", "clinc150", "memdaily", "xquad-zh-zh", "xquad-zh-en", "xquad-en-zh")
 # Issue 2: at or above the best other row of the same run, or at most this far below it.
@@ -54,3 +55,19 @@ def test_the_table_shows_the_figures_of_the_files(repository: Path) -> None:
             cells = [f"{row[metric]:.3f}" for row in found["arms"].values()]
             plain = f"| {metric} | {' | '.join(cells)} |"
             assert plain in shown.replace("**", ""), f"{name}: {plain}"
+
+
+def test_the_best_similarity_tells_requests_that_no_memory_answers(repository: Path) -> None:
+    found = committed(repository, "clinc150-oos")
+    for name in ("best_similarity", "best_similarity_words_spared"):
+        assert found[name]["auroc_ci"][0] >= 0.90
+    refused = [point["out_of_scope_refused"] for point in found["by_floor"].values()]
+    assert refused == sorted(refused)
+
+
+def test_the_default_floor_costs_no_suite_anything_that_counts(repository: Path) -> None:
+    found = committed(repository, "clinc150-oos")
+    assert found["default"] == FloorPolicy().least(found["embedder"])
+    assert set(found["cost_of_the_default"]) == set(SUITES)
+    for one in found["cost_of_the_default"].values():
+        assert one["without"] - one["with"] <= 0.002

@@ -118,7 +118,7 @@ def test_clinc_memories_carry_their_intent_and_questions_come_from_the_test_part
 
 
 def test_clinc_requests_that_mean_no_intent_are_asked_only_when_wanted(tmp_path: Path) -> None:
-    (tmp_path / "data_full.json").write_text(json.dumps(CLINC), encoding="utf-8")
+    write(tmp_path, "data_full.json", CLINC)
     (without,) = read_clinc150(tmp_path).groups
     (group,) = read_clinc150(tmp_path, out_of_scope=True).groups
     assert group.queries[: len(without.queries)] == without.queries
