@@ -1,5 +1,6 @@
 """What a query is taken to be about, at the door of the kit: out of one user's own memories."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from agentkit import Kit
+from agentkit.kit.intent import IntentFinder
+from agentkit.kit.opening import open_parts
 from agentkit.ports import EmbedderIdentity, EmbedKind
-from agentkit.records import Float32Array, Memory, Scope
+from agentkit.recall import ScopeIndex
+from agentkit.records import Float32Array, Memory, Query, Scope, Tag
+from agentkit.store import open_embedder
 from agentkit.testing import FixedClock, TableEmbedder
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -108,6 +113,31 @@ async def test_what_is_inferred_never_filters(kit: Kit) -> None:
     await write(kit, DEEDS, LIKES, scope=ALICE)
     result = await kit.recall(kit.query("what of rows", top_k=10), scope=ALICE)
     assert {hit.memory.content for hit in result.hits} == {*ROWS, *DEEDS}
+
+
+async def test_examples_that_another_process_embedded_meanwhile_are_taken_in(
+    tmp_path: Path,
+) -> None:
+    embedder = open_embedder("local")
+    assert embedder is not None
+    parts = await asyncio.to_thread(
+        open_parts, tmp_path, clock=FixedClock(NOW), embedder=embedder, overrides={}
+    )
+    example = parts.policy.taxonomy.examples()[0]
+    (vector,) = await embedder.embed([example.text], kind="query")
+    early, other = (IntentFinder(parts, aliases=parts.aliases) for _ in range(2))
+
+    async def tags_of(finder: IntentFinder) -> set[Tag]:
+        found = await finder.find(
+            Query(text="x"), text="x", vector=vector, scope=ALICE, index=ScopeIndex()
+        )
+        return {one.tag for one in found}
+
+    assert await tags_of(early) == set()
+    await other.prepare()
+    assert example.tag in await tags_of(other)
+    await early.prepare()
+    assert example.tag in await tags_of(early)
 
 
 async def test_inferring_embeds_nothing_but_the_query(kit: Kit, embedder: Counting) -> None:
