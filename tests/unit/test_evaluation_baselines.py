@@ -54,3 +54,19 @@ def test_the_table_shows_the_figures_of_the_files(repository: Path) -> None:
             cells = [f"{row[metric]:.3f}" for row in found["arms"].values()]
             plain = f"| {metric} | {' | '.join(cells)} |"
             assert plain in shown.replace("**", ""), f"{name}: {plain}"
+
+
+@pytest.mark.parametrize(
+    ("name", "half", "asked"), [("pairs", "report", 28), ("pairs-all", "all", 56)]
+)
+def test_the_committed_figures_of_the_pairs_are_by_direction_and_name_no_folder_of_a_machine(
+    repository: Path, name: str, half: str, asked: int
+) -> None:
+    suite, found = suite_of(repository, "pairs"), committed(repository, name)
+    assert (found["suite"], found["half"], found["data"]) == ("pairs", half, "evals/pairs")
+    assert (found["n_queries"], found["n_memories"]) == (asked, 1056)
+    assert list(found["labels"]) == ["en-en", "en-zh", "zh-en", "zh-zh"]
+    assert sum(one["n_queries"] for one in found["labels"].values()) == asked
+    expected = [key for metric in suite.metrics for key in (metric, f"{metric}_ci")]
+    for rows in (found, *found["labels"].values()):
+        assert all(list(row) == expected for row in rows["arms"].values())
