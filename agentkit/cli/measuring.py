@@ -51,8 +51,8 @@ def evaluate(
     """Measure recall with a suite.
 
     A retrieval suite compares our recall with words alone, meaning alone, and an even mix of
-    both, on a corpus given by --data. A session suite replays recorded sessions and asks what
-    was learnt. Neither touches what the project remembers.
+    both, on a corpus given by --data; that of `pairs` ships. A session suite replays recorded
+    sessions and asks what was learnt. Neither touches what the project remembers.
     """
     import asyncio
     import json
@@ -84,26 +84,25 @@ async def _run(suite: Path, *, choices: _Choices, advance: Advance) -> "EvalRepo
         return await replay(
             loaded, folder=choices.data or file.parent, root=choices.root, progress=advance
         )
-    return await _measure(loaded, choices=choices, advance=advance)
+    data = loaded.data(choices.data, folder=file.parent)
+    return await _measure(loaded, data, choices=choices, advance=advance)
 
 
-async def _measure(suite: "RetrievalSuite", *, choices: _Choices, advance: Advance) -> "EvalReport":
-    from agentkit.errors import InputError
+async def _measure(
+    suite: "RetrievalSuite", data: Path, *, choices: _Choices, advance: Advance
+) -> "EvalReport":
     from agentkit.evaluation.retrieval import evaluate as measure
     from agentkit.policy.policy import load_policy
     from agentkit.project import Project
     from agentkit.settings import load_settings
     from agentkit.store.embedders import open_embedder
 
-    if choices.data is None:
-        raise InputError(f"suite {suite.name!r} needs its corpus; give --data DIR")
-
     def tell(progress: "Progress") -> None:
         advance(progress.done, progress.total)
 
     return await measure(
         suite,
-        choices.data,
+        data,
         embedder=open_embedder(load_settings(choices.root).embedder),
         policy=load_policy(Project(choices.root).find),
         limit=choices.limit,

@@ -1,9 +1,9 @@
 """The arm that is judged: the recall room itself, over memories built from a corpus."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from agentkit.evaluation.arms import ArmRankings, Material
-from agentkit.evaluation.corpora.corpus import Document
+from agentkit.evaluation.corpora.corpus import Corpus, Document
 from agentkit.evaluation.suites import Ages
 from agentkit.policy.policy import Policy
 from agentkit.recall import RankQuery, ScopeIndex, rank
@@ -28,6 +28,24 @@ class TagSource:
 
     aliases: AliasTable
     examples: tuple[TagExamples, ...] = ()
+
+
+def tag_memories(corpus: Corpus, *, aliases: AliasTable) -> Corpus:
+    """Return the corpus with the tags that its memories would get when they are written. Pure.
+
+    Args:
+        corpus: The corpus; tags that it gives itself stay.
+        aliases: Phrases of the taxonomy; a memory carries the tags whose phrases stand in it.
+    """
+
+    def tagged(document: Document) -> Document:
+        tags = {*document.tags, *aliases.find(document.text)}
+        return replace(document, tags=tuple(sorted(tags)))
+
+    groups = (
+        replace(group, documents=tuple(map(tagged, group.documents))) for group in corpus.groups
+    )
+    return replace(corpus, groups=tuple(groups))
 
 
 def build_index(material: Material, *, ages: Ages) -> ScopeIndex:

@@ -48,6 +48,21 @@ class Gain:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabelResult:
+    """The rows for the questions of one kind.
+
+    Attributes:
+        label: Kind of the questions in the corpus, such as `zh-en`.
+        arms: One row an arm, over these questions alone.
+        n_queries: Questions of the kind that have an answer.
+    """
+
+    label: str
+    arms: tuple[ArmResult, ...]
+    n_queries: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvalReport:
     """What an evaluation found. It holds no time of day, so that two runs compare byte by byte.
 
@@ -67,6 +82,7 @@ class EvalReport:
         policy_fingerprint: Fingerprint of the policy in force, or "".
         flags: Warnings for the reader, such as a k that covers the whole store.
         notes: Notes of the suite.
+        labels: The rows by kind of question, sorted; empty where the suite does not ask.
     """
 
     suite: str
@@ -84,13 +100,14 @@ class EvalReport:
     policy_fingerprint: str
     flags: tuple[str, ...] = ()
     notes: str = ""
+    labels: tuple[LabelResult, ...] = ()
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return the report as plain values for JSON; means and intervals to four digits.
 
         A mean over no question at all is null.
         """
-        return {
+        found: dict[str, JsonValue] = {
             "suite": self.suite,
             "data": self.data,
             "half": self.half,
@@ -108,6 +125,9 @@ class EvalReport:
             },
             "flags": list(self.flags),
         }
+        if self.labels:
+            found["labels"] = {one.label: _label_json(one) for one in self.labels}
+        return found
 
     def arm(self, name: str) -> ArmResult:
         """Return one row.
@@ -155,6 +175,14 @@ def caption(report: EvalReport) -> str:
         f"embedder {report.embedder}"
     ]
     lines.extend(
+        f"{one.label} ({one.n_queries} questions): "
+        + ", ".join(
+            f"{name} {measured.mean:.3f} [{measured.low:.2f}, {measured.high:.2f}]"
+            for name, measured in one.arms[-1].metrics.items()
+        )
+        for one in report.labels
+    )
+    lines.extend(
         f"{gain.metric}: {gain.arm} {gain.difference.mean:+.3f} "
         f"[{gain.difference.low:+.3f}, {gain.difference.high:+.3f}] against {gain.against}"
         for gain in report.gains
@@ -173,6 +201,11 @@ def _arm_json(row: ArmResult) -> dict[str, JsonValue]:
         found[name] = _number(measured.mean)
         found[f"{name}_ci"] = [_number(measured.low), _number(measured.high)]
     return found
+
+
+def _label_json(one: LabelResult) -> dict[str, JsonValue]:
+    arms: dict[str, JsonValue] = {row.arm: _arm_json(row) for row in one.arms}
+    return {"n_queries": one.n_queries, "arms": arms}
 
 
 def _gain_json(gain: Gain) -> dict[str, JsonValue]:

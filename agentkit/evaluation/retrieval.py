@@ -1,19 +1,19 @@
 """Asks a labelled corpus through every arm and measures what came back."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from agentkit.errors import InputError
-from agentkit.evaluation.arms import ArmRankings, Material, rank_baselines
+from agentkit.evaluation.arms import ArmName, ArmRankings, Material, rank_baselines
 from agentkit.evaluation.corpora.corpus import Corpus, take
 from agentkit.evaluation.embedding import VectorCache
-from agentkit.evaluation.intervals import Interval, Resamples, draw, interval
+from agentkit.evaluation.intervals import Resamples, draw, interval
 from agentkit.evaluation.metrics import Metric, QueryScores, score_rankings
-from agentkit.evaluation.recall_arm import TagSource, rank_agentkit
-from agentkit.evaluation.report import ArmResult, EvalReport, Gain
+from agentkit.evaluation.recall_arm import TagSource, rank_agentkit, tag_memories
+from agentkit.evaluation.report import ArmResult, EvalReport, Gain, LabelResult
 from agentkit.evaluation.suites import RetrievalSuite
 from agentkit.policy.policy import Policy
 from agentkit.ports import Embedder
@@ -21,6 +21,7 @@ from agentkit.recall.intent import AliasTable, TagExamples
 from agentkit.records import Tag
 
 Stage = Literal["embedding", "ranking"]
+_Ranking = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,37 @@ class Progress:
     stage: Stage
     done: int
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the scoring needs of a question."""
+
+    user_id: str
+    gold: frozenset[str]
+    label: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scored:
+    """The scores of some questions by arm, with the resamples drawn for them."""
+
+    scores: Mapping[ArmName, QueryScores]
+    resamples: Resamples
+
+    def rows(self) -> tuple[ArmResult, ...]:
+        """Return one row an arm."""
+        return tuple(
+            ArmResult(
+                arm=arm,
+                metrics={
+                    str(metric): interval(found.values[:, column], resamples=self.resamples)
+                    for column, metric in enumerate(found.metrics)
+                },
+                abstained=found.abstained,
+            )
+            for arm, found in self.scores.items()
+        )
 
 
 async def evaluate(
@@ -70,6 +102,8 @@ async def evaluate(
     corpus = take(suite.corpus.read(data), half=suite.half, limit=limit)
     if not corpus.groups:
         raise InputError(f"{data}: no question left to ask in the {suite.half} half")
+    if suite.tag_memories:
+        corpus = tag_memories(corpus, aliases=AliasTable(policy.taxonomy.aliases()))
     vectors = VectorCache(cache)
     materials = await _embed(corpus, embedder=embedder, cache=vectors, tell=tell)
     tags = await _tag_source(policy, embedder=embedder, cache=vectors) if suite.infer_tags else None
@@ -102,38 +136,34 @@ def build_report(
         policy: Fingerprint of the policy.
     """
     metrics = suite.measured()
-    asked = [(group.user_id, query.gold) for group in corpus.groups for query in group.queries]
-    scores = {
-        run.arm: score_rankings(
-            metrics,
-            gold=[gold for _, gold in asked],
-            ranked=[ranking for group_runs in runs for ranking in group_runs[column].ranked],
-        )
+    asked = [
+        _Asked(group.user_id, query.gold, query.label)
+        for group in corpus.groups
+        for query in group.queries
+    ]
+    ranked: dict[ArmName, list[_Ranking]] = {
+        run.arm: [ranking for group_runs in runs for ranking in group_runs[column].ranked]
         for column, run in enumerate(runs[0])
     }
-    resamples = draw([user for user, gold in asked if gold])
-    undefined = sum(not gold for _, gold in asked)
+    every = _score(metrics, asked=asked, ranked=ranked)
+    undefined = sum(not one.gold for one in asked)
     return EvalReport(
         suite=suite.name,
         title=suite.title,
         data=data,
         half=suite.half,
-        arms=tuple(
-            ArmResult(
-                arm=arm, metrics=_intervals(found, resamples=resamples), abstained=found.abstained
-            )
-            for arm, found in scores.items()
-        ),
-        gains=tuple(_gains(metrics, scores=scores, resamples=resamples)),
+        arms=every.rows(),
+        gains=tuple(_gains(metrics, scored=every)),
         n_queries=len(asked) - undefined,
         undefined=undefined,
         n_memories=sum(len(group.documents) for group in corpus.groups),
         n_groups=len(corpus.groups),
-        resampled_by="user" if resamples.by_group else "query",
+        resampled_by="user" if every.resamples.by_group else "query",
         embedder=embedder,
         policy_fingerprint=policy,
         flags=tuple(_flags(metrics, corpus=corpus)),
         notes=suite.notes,
+        labels=tuple(_labels(metrics, asked=asked, ranked=ranked)) if suite.by_label else (),
     )
 
 
@@ -223,19 +253,45 @@ def _rank(
         tell(Progress("ranking", done, total))
 
 
-def _intervals(found: QueryScores, *, resamples: Resamples) -> dict[str, Interval]:
-    return {
-        str(metric): interval(found.values[:, column], resamples=resamples)
-        for column, metric in enumerate(found.metrics)
-    }
+def _score(
+    metrics: Sequence[Metric],
+    *,
+    asked: Sequence[_Asked],
+    ranked: Mapping[ArmName, Sequence[_Ranking]],
+) -> _Scored:
+    gold = [one.gold for one in asked]
+    return _Scored(
+        scores={
+            arm: score_rankings(metrics, gold=gold, ranked=found) for arm, found in ranked.items()
+        },
+        resamples=draw([one.user_id for one in asked if one.gold]),
+    )
 
 
-def _gains(
-    metrics: Sequence[Metric], *, scores: dict[str, QueryScores], resamples: Resamples
-) -> Iterator[Gain]:
-    *others, own = scores
+def _labels(
+    metrics: Sequence[Metric],
+    *,
+    asked: Sequence[_Asked],
+    ranked: Mapping[ArmName, Sequence[_Ranking]],
+) -> Iterator[LabelResult]:
+    """Score the questions of each kind as if no other had been asked."""
+    for label in sorted({one.label for one in asked}):
+        places = [place for place, one in enumerate(asked) if one.label == label]
+        of_label = [asked[place] for place in places]
+        scored = _score(
+            metrics,
+            asked=of_label,
+            ranked={arm: [found[place] for place in places] for arm, found in ranked.items()},
+        )
+        yield LabelResult(
+            label=label, arms=scored.rows(), n_queries=sum(bool(one.gold) for one in of_label)
+        )
+
+
+def _gains(metrics: Sequence[Metric], *, scored: _Scored) -> Iterator[Gain]:
+    *others, own = scored.scores
     for column, metric in enumerate(metrics):
-        values = {arm: found.values[:, column] for arm, found in scores.items()}
+        values = {arm: found.values[:, column] for arm, found in scored.scores.items()}
         if not others or not len(values[own]):
             continue
         best = max(others, key=lambda arm: float(values[arm].mean()))
@@ -243,7 +299,7 @@ def _gains(
             metric=str(metric),
             arm=own,
             against=best,
-            difference=interval(values[own] - values[best], resamples=resamples),
+            difference=interval(values[own] - values[best], resamples=scored.resamples),
         )
 
 

@@ -1,5 +1,6 @@
 """What a file in `evals/suites/` may say, and reading it."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -11,6 +12,7 @@ from agentkit.evaluation.corpora.clinc150 import INDEXED_PER_INTENT, read_clinc1
 from agentkit.evaluation.corpora.corpus import Corpus, Half
 from agentkit.evaluation.corpora.locomo import DEFAULT_CATEGORIES, read_locomo
 from agentkit.evaluation.corpora.memdaily import read_memdaily
+from agentkit.evaluation.corpora.pairs import read_pairs
 from agentkit.evaluation.corpora.xquad import read_xquad
 from agentkit.evaluation.metrics import Metric, MetricName, parse_metric
 from agentkit.policy.loader import load_yaml
@@ -86,8 +88,25 @@ class XquadCorpus(PolicyModel):
         return read_xquad(data, direction=self.direction)
 
 
+class PairsCorpus(PolicyModel):
+    """Paraphrase pairs of our own, which ship.
+
+    Attributes:
+        reader: `pairs`.
+        folder: Where they lie, relative to the folder of the suite file.
+    """
+
+    reader: Literal["pairs"]
+    folder: str = Field(min_length=1)
+
+    def read(self, data: Path) -> Corpus:
+        """Return the corpus out of a file or folder."""
+        return read_pairs(data)
+
+
 CorpusChoice = Annotated[
-    LocomoCorpus | Clinc150Corpus | MemDailyCorpus | XquadCorpus, Field(discriminator="reader")
+    LocomoCorpus | Clinc150Corpus | MemDailyCorpus | XquadCorpus | PairsCorpus,
+    Field(discriminator="reader"),
 ]
 
 
@@ -104,6 +123,9 @@ class RetrievalSuite(PolicyModel):
         headline: The metric by which arms are compared; one of `metrics`.
         half: Questions asked: `report` (never fitted on), `fit`, or `all`.
         infer_tags: Whether recall may infer tags from the question.
+        tag_memories: Whether a memory carries the tags whose phrases stand in it, as one that is
+            written does.
+        by_label: Whether each kind of question is measured for itself as well.
         ages: `equal` makes all memories equally old, so that decay is out of the picture;
             `recorded` takes the dates of the corpus, asked at the last of them.
     """
@@ -117,6 +139,8 @@ class RetrievalSuite(PolicyModel):
     headline: MetricName
     half: Half = "report"
     infer_tags: bool = False
+    tag_memories: bool = False
+    by_label: bool = False
     ages: Ages = "equal"
 
     @model_validator(mode="after")
@@ -127,6 +151,22 @@ class RetrievalSuite(PolicyModel):
     def measured(self) -> tuple[Metric, ...]:
         """Return the metrics in order."""
         return tuple(map(parse_metric, self.metrics))
+
+    def data(self, given: Path | None, *, folder: Path) -> Path:
+        """Return where the corpus is: as given, else where the suite says that it ships.
+
+        Args:
+            given: What the caller gave, or None.
+            folder: Folder of the suite file.
+
+        Raises:
+            InputError: If nothing was given and the corpus does not ship.
+        """
+        if given is not None:
+            return given
+        if isinstance(self.corpus, PairsCorpus):
+            return Path(os.path.normpath(folder / self.corpus.folder))
+        raise InputError(f"suite {self.name!r} needs its corpus; give --data DIR")
 
 
 class SessionFile(PolicyModel):

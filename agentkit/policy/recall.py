@@ -72,12 +72,13 @@ class TagPolicy(PolicyModel):
     Source:
         `tests/bench/fit_recall.py` on the fit half of CLINC150 for weight, softness and share of
         prototypes. With `least_cosine` a tag is inferred for 99 % of 600 questions of its
-        validation part and for 35 of the 100 out-of-scope ones (`local` embedder). The weights of
-        caller and alias are a judgement.
+        validation part and for 35 of the 100 out-of-scope ones (`local` embedder). The weight of
+        the caller's is a judgement; that of phrases is of the fit half of our own pairs, where it
+        finds more than 0.3 (any-hit@5 0.57 against 0.46), and no other suite has such tags.
     """
 
     caller_weight: float = Field(default=0.1, ge=0, le=5)
-    alias_weight: float = Field(default=0.3, ge=0, le=5)
+    alias_weight: float = Field(default=0.6, ge=0, le=5)
     prototype_weight: float = Field(default=0.8, ge=0, le=5)
     least_cosine: float = Field(default=0.45, ge=-1, le=1)
     softness_cosine: float = Field(default=0.02, gt=0, le=2)

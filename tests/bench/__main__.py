@@ -12,7 +12,7 @@ from agentkit.store import open_embedder
 from tests.bench.faults import write_faults
 from tests.bench.floor import write_floor
 from tests.bench.locomo import write_locomo
-from tests.bench.quality import Bench, write_quality
+from tests.bench.quality import Bench, write_pairs, write_quality
 from tests.bench.recall import write_recall_speed
 from tests.bench.startup import write_startup
 from tests.bench.users import write_recall_users
@@ -43,6 +43,7 @@ def main() -> None:
             policy=load_policy(Project(None).find),
         )
         asyncio.run(write_quality(bench))
+        asyncio.run(write_pairs(bench))
         suite = bench.suite("locomo")
         asyncio.run(write_locomo(suite, given.data, cache=bench.cache, folder=bench.folder))
         vectors = VectorCache(bench.cache)

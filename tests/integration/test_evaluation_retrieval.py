@@ -81,7 +81,7 @@ def corpus(tmp_path: Path) -> Path:
             {
                 "question": f"Where is {TOPICS[n % 5]} report {n} on shelf {session}{n}?",
                 "evidence": [f"D{session}:{n}"],
-                "category": 4,
+                "category": 4 - n % 2,
             }
             for n in range(8)
             for session in (1, 2)
@@ -242,6 +242,32 @@ async def test_a_half_without_a_question_is_said(suite: RetrievalSuite, corpus: 
     none = suite.model_copy(update={"corpus": suite.corpus.model_copy(update={"categories": (2,)})})
     with pytest.raises(InputError, match="no question left"):
         await evaluate(none, corpus, embedder=None, policy=Policy())
+
+
+async def test_each_kind_of_question_is_scored_as_if_no_other_had_been_asked(
+    suite: RetrievalSuite, corpus: Path
+) -> None:
+    split = suite.model_copy(update={"by_label": True})
+    report = await evaluate(split, corpus, embedder=None, policy=Policy())
+    assert len(report.labels) > 1
+    assert sum(one.n_queries for one in report.labels) == report.n_queries
+    for place, row in enumerate(report.arms):
+        parts = [one.n_queries * one.arms[place].metrics["recall@5"].mean for one in report.labels]
+        assert sum(parts) / report.n_queries == pytest.approx(row.metrics["recall@5"].mean)
+
+
+async def test_words_alone_hardly_ever_find_a_pair_that_ships(
+    repository: Path,
+) -> None:
+    folder = repository / "evals" / "suites"
+    pairs = load_suite(folder / "pairs.yaml")
+    assert isinstance(pairs, RetrievalSuite)
+    data = pairs.data(None, folder=folder)
+    every = pairs.model_copy(update={"half": "all"})
+    report = await evaluate(every, data, embedder=None, policy=Policy())
+    assert (report.n_queries, report.n_memories) == (56, 1056)
+    assert [one.label for one in report.labels] == ["en-en", "en-zh", "zh-en", "zh-zh"]
+    assert report.arm("lexical").metrics["any-hit@5"].mean < 0.1
 
 
 @pytest.mark.data

@@ -71,3 +71,19 @@ def test_the_default_floor_costs_no_suite_anything_that_counts(repository: Path)
     assert set(found["cost_of_the_default"]) == set(SUITES)
     for one in found["cost_of_the_default"].values():
         assert one["without"] - one["with"] <= 0.002
+
+
+@pytest.mark.parametrize(
+    ("name", "half", "asked"), [("pairs", "report", 28), ("pairs-all", "all", 56)]
+)
+def test_the_committed_figures_of_the_pairs_are_by_direction_and_name_no_folder_of_a_machine(
+    repository: Path, name: str, half: str, asked: int
+) -> None:
+    suite, found = suite_of(repository, "pairs"), committed(repository, name)
+    assert (found["suite"], found["half"], found["data"]) == ("pairs", half, "evals/pairs")
+    assert (found["n_queries"], found["n_memories"]) == (asked, 1056)
+    assert list(found["labels"]) == ["en-en", "en-zh", "zh-en", "zh-zh"]
+    assert sum(one["n_queries"] for one in found["labels"].values()) == asked
+    expected = [key for metric in suite.metrics for key in (metric, f"{metric}_ci")]
+    for rows in (found, *found["labels"].values()):
+        assert all(list(row) == expected for row in rows["arms"].values())

@@ -1,8 +1,8 @@
 import numpy as np
 
 from agentkit.evaluation.arms import Material
-from agentkit.evaluation.corpora.corpus import CorpusQuery, Document, Group
-from agentkit.evaluation.recall_arm import TagSource, build_index, rank_agentkit
+from agentkit.evaluation.corpora.corpus import Corpus, CorpusQuery, Document, Group
+from agentkit.evaluation.recall_arm import TagSource, build_index, rank_agentkit, tag_memories
 from agentkit.policy.policy import Policy
 from agentkit.policy.taxonomy import TagAlias
 from agentkit.recall import AliasTable
@@ -59,3 +59,18 @@ def test_among_equals_the_later_document_comes_first_as_in_the_other_arms() -> N
         tags=None,
     )
     assert found.ranked == (("d2", "d1", "d0"),)
+
+
+def test_a_memory_gets_the_tags_whose_phrases_stand_in_it_beside_its_own() -> None:
+    alias = TagAlias(tag=Tag("data_form", "csv"), alias="csv", language="en")
+    documents = (
+        Document(doc_id="a", text="Read this CSV", tags=(Tag("intent", "read"),)),
+        Document(doc_id="b", text="Read this page"),
+    )
+    group = Group(user_id="u", documents=documents, queries=())
+    corpus = tag_memories(Corpus(name="c", groups=(group,)), aliases=AliasTable([alias]))
+    (tagged,) = corpus.groups
+    assert [one.tags for one in tagged.documents] == [
+        (Tag("data_form", "csv"), Tag("intent", "read")),
+        (),
+    ]

@@ -5,7 +5,7 @@ from io import StringIO
 from rich.console import Console
 
 from agentkit.evaluation.intervals import Interval
-from agentkit.evaluation.report import ArmResult, EvalReport, Gain, caption, table
+from agentkit.evaluation.report import ArmResult, EvalReport, Gain, LabelResult, caption, table
 
 
 def report() -> EvalReport:
@@ -75,3 +75,22 @@ def test_the_table_shows_figures_gain_unanswerable_questions_and_warnings() -> N
     assert "agentkit +0.112 [+0.020, +0.200] against lexical" in text
     assert "2 questions have no answer; of these, left unanswered: lexical 0, agentkit 1" in text
     assert "k >= store size" in text
+
+
+def test_questions_of_one_kind_have_figures_of_their_own_where_they_were_asked_for() -> None:
+    rows = tuple(
+        ArmResult(arm=arm, metrics={"MRR": Interval(mean, 0.1, 0.9)}, abstained=0)
+        for arm, mean in (("lexical", 0.25), ("agentkit", 0.75))
+    )
+    found = replace(report(), labels=(LabelResult(label="zh-en", arms=rows, n_queries=4),))
+    assert found.to_json()["labels"] == {
+        "zh-en": {
+            "n_queries": 4,
+            "arms": {
+                "lexical": {"MRR": 0.25, "MRR_ci": [0.1, 0.9]},
+                "agentkit": {"MRR": 0.75, "MRR_ci": [0.1, 0.9]},
+            },
+        }
+    }
+    assert "zh-en (4 questions): MRR 0.750 [0.10, 0.90]" in shown(found)
+    assert "labels" not in report().to_json()

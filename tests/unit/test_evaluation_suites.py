@@ -114,3 +114,18 @@ def test_the_demo_suite_names_sessions_that_ship_and_episodes_that_are_in_them(
     named = {question.episode for question in suite.questions if question.episode}
     assert named
     assert named <= recorded
+
+
+def test_a_corpus_that_ships_is_found_beside_its_suite_and_another_must_be_given(
+    tmp_path: Path, repository: Path
+) -> None:
+    folder = repository / "evals" / "suites"
+    ours = load_suite(folder / "pairs.yaml")
+    theirs = load_suite(suite_file(tmp_path, RETRIEVAL))
+    assert isinstance(ours, RetrievalSuite)
+    assert isinstance(theirs, RetrievalSuite)
+    assert ours.data(None, folder=folder) == repository / "evals" / "pairs"
+    assert ours.data(tmp_path, folder=folder) == tmp_path
+    assert theirs.data(tmp_path, folder=folder) == tmp_path
+    with pytest.raises(InputError, match="'small' needs its corpus; give --data DIR"):
+        theirs.data(None, folder=folder)

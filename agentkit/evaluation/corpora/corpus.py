@@ -47,6 +47,7 @@ class CorpusQuery:
         gold: Ids of the documents that answer it; empty when nothing does.
         tags: True tags of the question, for measuring tag inference; recall never sees them.
         label: Kind of the question in the corpus, such as `single-hop`, or "".
+        half: The half that the corpus puts it in, or None: a hash of the id decides.
     """
 
     query_id: str
@@ -54,6 +55,7 @@ class CorpusQuery:
     gold: frozenset[str]
     tags: tuple[Tag, ...] = ()
     label: str = ""
+    half: Literal["fit", "report"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +113,7 @@ def take(corpus: Corpus, *, half: Half, limit: int | None = None) -> Corpus:
         query.query_id
         for group in corpus.groups
         for query in group.queries
-        if half == "all" or half_of(query.query_id) == half
+        if half in ("all", query.half or half_of(query.query_id))
     ]
     if limit is not None and limit < len(chosen):
         chosen = [chosen[i * len(chosen) // limit] for i in range(limit)]
