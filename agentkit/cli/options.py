@@ -57,7 +57,8 @@ WithinOption = Annotated[
     typer.Option(
         "--within",
         metavar="TIME",
-        help='Only what is of that time: "last week", 上周, or FROM/TO with .. for open.',
+        help='Only what was learnt or happened then: "last week", 上周, or FROM/TO in ISO 8601, '
+        "where .. leaves an end open.",
     ),
 ]
 
@@ -66,7 +67,8 @@ AsOfOption = Annotated[
     typer.Option(
         "--as-of",
         metavar="TIME",
-        help="Ask the memories as they stood then, ISO 8601; a date is its first instant.",
+        help="Ask the memories as they stood then: an ISO 8601 time, or a date for its first "
+        "instant. Nothing counts as recalled.",
     ),
 ]
 

@@ -69,6 +69,40 @@ def test_the_shipped_files_name_every_key(repository: Path) -> None:
             assert f"\n{key}:" in text, key
 
 
+@pytest.mark.parametrize("days", ["0", "-3", "1e9", ".inf", ".nan", "soon", "true", "[30]"])
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        ("floor: 0.5\ndefault_half_life_days: DAYS\n", 2, "default_half_life_days"),
+        ("types:\n  semantic: 9\n  episodic: DAYS\n", 3, "types.episodic"),
+        ("tags:\n  tool:csv: DAYS\n", 2, "tags.tool:csv"),
+        ("longest_half_life_days: DAYS\n", 1, "longest_half_life_days"),
+    ],
+)
+def test_a_half_life_that_makes_no_sense_is_refused_in_one_line(
+    folder: Folder, text: str, line: int, key: str, days: str
+) -> None:
+    folder.write("taxonomy.yaml", TAXONOMY)
+    folder.write("decay.yaml", text.replace("DAYS", days))
+    with pytest.raises(ConfigError) as caught:
+        load_policy(folder.find)
+    assert (caught.value.line, caught.value.key) == (line, key)
+    assert len(str(caught.value).splitlines()) == 1
+    wanted = {"0": "above 0", "-3": "above 0", "1e9": "at most 3650"}.get(days, "")
+    assert wanted in caught.value.problem
+
+
+def test_no_half_life_means_no_decay(folder: Folder) -> None:
+    folder.write("taxonomy.yaml", TAXONOMY)
+    folder.write(
+        "decay.yaml",
+        "default_half_life_days: null\ntypes: {semantic: null}\ntags: {tool:csv: null}\n",
+    )
+    decay = load_policy(folder.find).decay
+    assert decay.default_half_life_days is None
+    assert (decay.types, decay.tags) == ({"semantic": None}, {"tool:csv": None})
+
+
 def test_a_half_life_for_an_unknown_tag_is_refused_with_the_nearest_tag(folder: Folder) -> None:
     folder.write("taxonomy.yaml", TAXONOMY)
     folder.write("decay.yaml", "floor: 0.5\ntags:\n  tool:csv: 90\n  tool:cvs: 90\n")
