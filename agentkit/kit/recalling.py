@@ -185,8 +185,10 @@ class Recaller:
         """Everything that counts against the time limit."""
         policy = self._parts.policy
         now = query.as_of or self._parts.clock()
-        period = Period.of(query, now=now, zone=self._parts.settings.zone())
-        texts = [focus(said, limit_chars=policy.recall.focus_chars) for said in period.texts]
+        # What was pasted speaks of times of its own, and reading a megabyte for them takes minutes.
+        said = focus(query.text, limit_chars=policy.recall.focus_chars)
+        period = Period.of(replace(query, text=said), now=now, zone=self._parts.settings.zone())
+        texts = period.texts
         with stages.stage("embed"):
             vectors, degraded = await try_embed(self._parts.embedder, texts, kind="query")
         with stages.stage("refresh"):

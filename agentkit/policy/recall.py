@@ -130,8 +130,8 @@ class RecallPolicy(PolicyModel):
         confidence_exponent: `gamma` of `confidence ** gamma`, at least 0; 0 ignores confidence.
         demoted_weight: Factor of an episode whose lessons were extracted, in (0, 1].
         disputed_weight: Factor of a memory under dispute, in (0, 1].
-        focus_chars: Most characters of a query that are searched with; of a longer one the
-            part that asks is taken.
+        focus_chars: Of a query of more characters the part that asks is searched with; all of
+            it, up to three times as long, where nothing seems to be pasted into it.
         pool_final: How many of the best by final score are logged.
         pool_arm: How many of the best of each arm are logged beside.
         timeout_s: Hard limit of one recall, embedding included, in seconds.

@@ -9,7 +9,7 @@ from agentkit.recall.intent import AliasTable, Prototypes, TagExamples, infer_ta
 from agentkit.recall.phrases import FoundTime, find_time, read_time
 from agentkit.recall.query import Ranking, RankQuery
 from agentkit.recall.rank import rank
-from agentkit.recall.sanitise import focus
+from agentkit.recall.sanitise import ends, focus
 from agentkit.recall.score import rescore, reweigh
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "TagExamples",
     "compose",
     "count_passing",
+    "ends",
     "explanation",
     "find_time",
     "focus",

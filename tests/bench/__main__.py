@@ -10,6 +10,7 @@ from agentkit.project import Project
 from agentkit.store import open_embedder
 from tests.bench.faults import write_faults
 from tests.bench.locomo import write_locomo
+from tests.bench.pasted import SUITES, write_pasted
 from tests.bench.quality import Bench, write_quality
 from tests.bench.recall import write_recall_speed
 from tests.bench.startup import write_startup
@@ -41,6 +42,12 @@ def main() -> None:
         asyncio.run(write_quality(bench))
         suite = bench.suite("locomo")
         asyncio.run(write_locomo(suite, given.data, cache=bench.cache, folder=bench.folder))
+        asked = [bench.suite(name) for name in SUITES]
+        asyncio.run(
+            write_pasted(
+                asked, given.data, policy=bench.policy, cache=bench.cache, folder=bench.folder
+            )
+        )
 
 
 if __name__ == "__main__":

@@ -49,6 +49,8 @@ What to know when reading them:
 * `locomo-loco.json` holds all questions of LoCoMo, the fusion fitted on every conversation but
   the one asked about, beside the best fixed weight chosen with the answers in hand
   (`python -m tests.bench.locomo`).
+* `pasted.json` (`python -m tests.bench.pasted`) says what a question loses of recall@10 that was
+  pasted together with one of four own system prompts or a log, and how long `focus` takes for 1 MB.
 * `index.json` (`python -m tests.bench.index`) says how well and how fast Chroma finds, and how many
   rows a second `agentkit reindex` writes: `reindex_keys_per_s`.
 * `faults.json` (`python -m tests.bench.faults`, part of `make bench`) counts processes killed at
