@@ -109,11 +109,14 @@ class BriefingPolicy(PolicyModel):
         budget_tokens: Most tokens of the rendered block, wrapper included.
         near_duplicate: Share of common terms from which two memories say the same, in (0, 1].
         diversity: Weight of being unlike what is already in, in [0, 1]; 0 is plain rank order.
+        least_share: A memory type gets a line before another gets its second, if what it has
+            scores at least this share of the best, in [0, 1]; 1 balances equals alone. A judgement.
     """
 
     budget_tokens: int = Field(default=800, ge=1)
     near_duplicate: float = Field(default=0.8, gt=0, le=1)
     diversity: float = Field(default=0.3, ge=0, le=1)
+    least_share: float = Field(default=0.5, ge=0, le=1)
 
 
 class RecallPolicy(PolicyModel):
