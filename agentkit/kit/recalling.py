@@ -16,7 +16,17 @@ from agentkit.kit.embedding import try_embed, warm
 from agentkit.kit.intent import IntentFinder
 from agentkit.kit.parts import Parts
 from agentkit.kit.period import Period
-from agentkit.recall import IndexCache, Ranking, RankQuery, ScopeIndex, explanation, focus, rank
+from agentkit.recall import (
+    IndexCache,
+    Ranking,
+    RankQuery,
+    ScopeIndex,
+    explanation,
+    focus,
+    rank,
+    sampled,
+    without_pool,
+)
 from agentkit.records import (
     Candidate,
     Float32Array,
@@ -284,6 +294,8 @@ class Recaller:
             # Asking makes no store for a name that nobody ever used.
             return
         text = redact(asked.query.text).text
+        if not sampled(result.retrieval_id, share=self._parts.policy.recall.log.sample):
+            result = without_pool(result)
         store = await self._parts.store(asked.scope)
         if store not in self._policy_kept:
             policy = self._parts.policy

@@ -119,6 +119,20 @@ class BriefingPolicy(PolicyModel):
     least_share: float = Field(default=0.5, ge=0, le=1)
 
 
+class LogPolicy(PolicyModel):
+    """What the retrieval log keeps, and how long.
+
+    Attributes:
+        sample: Share of recalls that are kept with their whole pool, in [0, 1]; of the others
+            what was returned is kept, so that each can be judged.
+        keep_days: Days after which a record is deleted; 0 keeps them all. What an open task or
+            one that waits for reflection recalled is kept longer.
+    """
+
+    sample: float = Field(default=1.0, ge=0, le=1)
+    keep_days: int = Field(default=90, ge=0)
+
+
 class RecallPolicy(PolicyModel):
     """The content of `memory/recall.yaml`.
 
@@ -128,6 +142,7 @@ class RecallPolicy(PolicyModel):
         tags: What tags of a query do.
         neighbours: How far neighbours in an episode are found together.
         briefing: What goes into the prompt.
+        log: What the retrieval log keeps, and how long.
         least_cosine_span: Cosines closer together than this are not pulled apart to the whole
             range from 0 to 1, in (0, 2].
         confidence_exponent: `gamma` of `confidence ** gamma`, at least 0; 0 ignores confidence.
@@ -146,6 +161,7 @@ class RecallPolicy(PolicyModel):
     tags: TagPolicy = TagPolicy()
     neighbours: NeighbourPolicy = NeighbourPolicy()
     briefing: BriefingPolicy = BriefingPolicy()
+    log: LogPolicy = LogPolicy()
     least_cosine_span: float = Field(default=0.2, gt=0, le=2)
     confidence_exponent: float = Field(default=0.5, ge=0, le=4)
     demoted_weight: float = Field(default=0.5, gt=0, le=1)

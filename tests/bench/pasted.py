@@ -114,12 +114,12 @@ class Corpus:
 
     Attributes:
         materials: Its groups.
-        plain: shape (questions,), float64: recall@10 of the plain questions.
+        plain: One array a group, shape (questions,), float64: recall@10 of the plain questions.
         resamples: Drawn once, for all forms.
     """
 
     materials: tuple[Material, ...]
-    plain: Float64Array
+    plain: tuple[Float64Array, ...]
     resamples: Resamples
 
     @classmethod
@@ -128,19 +128,18 @@ class Corpus:
         users = [
             one.group.user_id for one in materials for query in one.group.queries if query.gold
         ]
-        return cls(
-            materials=materials, plain=found_at(materials, policy=policy), resamples=draw(users)
-        )
+        plain = tuple(found_at(one, policy=policy) for one in materials)
+        return cls(materials=materials, plain=plain, resamples=draw(users))
 
 
-def found_at(materials: Sequence[Material], *, policy: Policy) -> Float64Array:
-    """Return recall@10 of each question that has an answer, in order."""
-    found: list[float] = []
-    for material in materials:
-        ranked = rank_agentkit(material, policy=policy, depth=K, ages="equal", tags=None).ranked
-        for query, ids in zip(material.group.queries, ranked, strict=True):
-            if query.gold:
-                found.append(sum(doc_id in query.gold for doc_id in ids) / len(query.gold))
+def found_at(material: Material, *, policy: Policy) -> Float64Array:
+    """Return recall@10 of each question of a group that has an answer, in order."""
+    ranked = rank_agentkit(material, policy=policy, depth=K, ages="equal", tags=None).ranked
+    found = [
+        sum(doc_id in query.gold for doc_id in ids) / len(query.gold)
+        for query, ids in zip(material.group.queries, ranked, strict=True)
+        if query.gold
+    ]
     return np.array(found, dtype=np.float64)
 
 
@@ -150,28 +149,28 @@ async def pasted(
     """Ask every question in one form, and return what it loses."""
     limit_chars = policy.recall.focus_chars
     same = questions = 0
-    materials: list[Material] = []
-    for material in corpus.materials:
+    found: list[Float64Array] = []
+    for material, plain in zip(corpus.materials, corpus.plain, strict=True):
         group = material.group
-        queries = tuple(
-            replace(query, text=focus(form(query.text), limit_chars=limit_chars))
-            for query in group.queries
-        )
-        same += sum(a.text == b.text.strip() for a, b in zip(queries, group.queries, strict=True))
-        questions += len(queries)
+        texts = [focus(form(query.text), limit_chars=limit_chars) for query in group.queries]
+        left = sum(a == b.text.strip() for a, b in zip(texts, group.queries, strict=True))
+        same, questions = same + left, questions + len(texts)
+        if left == len(texts):
+            # What is searched with is the plain question, to the letter.
+            found.append(plain)
+            continue
         vectors = await cache.embed(
-            [query.text for query in queries],
-            kind="query",
-            embedder=embedder,
-            progress=lambda done: None,
+            texts, kind="query", embedder=embedder, progress=lambda done: None
         )
-        materials.append(
-            replace(material, group=replace(group, queries=queries), query_vectors=vectors)
+        queries = tuple(
+            replace(query, text=text) for query, text in zip(group.queries, texts, strict=True)
         )
-    found = corpus.plain if same == questions else found_at(materials, policy=policy)
-    loss = interval(corpus.plain - found, resamples=corpus.resamples)
+        asked = replace(material, group=replace(group, queries=queries), query_vectors=vectors)
+        found.append(found_at(asked, policy=policy))
+    values = np.concatenate(found)
+    loss = interval(np.concatenate(corpus.plain) - values, resamples=corpus.resamples)
     return {
-        "recall@10": round(float(found.mean()), 4),
+        "recall@10": round(float(values.mean()), 4),
         "loss": round(loss.mean, 4),
         "interval": [round(loss.low, 4), round(loss.high, 4)],
         "left_as_asked": round(same / questions, 4),
@@ -229,17 +228,17 @@ async def write_pasted(
     for suite in suites:
         materials = await embed(suite, data, cache=vectors, half="report")
         corpus = Corpus.of(materials, policy=policy)
-        asked = {
-            name: await pasted(corpus, form, policy=policy, embedder=embedder, cache=vectors)
-            for name, form in forms().items()
-        }
+        asked: dict[str, Any] = {}
+        for name, form in forms().items():
+            asked[name] = await pasted(
+                corpus, form, policy=policy, embedder=embedder, cache=vectors
+            )
+            print(f"{suite.name}: {name}: {asked[name]}")
         rows[suite.name] = {
-            "questions": len(corpus.plain),
-            "plain recall@10": round(float(corpus.plain.mean()), 4),
+            "questions": sum(map(len, corpus.plain)),
+            "plain recall@10": round(float(np.concatenate(corpus.plain).mean()), 4),
             "forms": asked,
         }
-        for name, row in asked.items():
-            print(f"{suite.name}: {name}: {row}")
     worst = max(
         (
             (row["loss"], f"{suite}: {name}")
