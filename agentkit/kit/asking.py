@@ -8,6 +8,7 @@ from typing import Literal, cast, get_args
 from agentkit.errors import InputError
 from agentkit.kit.within import read_within
 from agentkit.policy import TaxonomyPolicy, parse_tags
+from agentkit.recall import ends
 from agentkit.records import (
     LEAST_CONFIDENCE,
     MEMORY_TYPES,
@@ -19,7 +20,7 @@ from agentkit.records import (
 from agentkit.text import language_of, normalise
 
 MOST_HITS = 100
-# Longer questions are cut before they are searched anyway; this bounds what is logged.
+# Longer questions are cut down before they are searched anyway; this bounds what is logged.
 MOST_QUERY_CHARS = 20_000
 
 Match = Literal["all", "any"]
@@ -44,7 +45,7 @@ def build_query(
     """Return a checked query.
 
     Args:
-        text: The question, not blank; cut at 20,000 characters.
+        text: The question, not blank; of more than 20,000 characters both ends.
         top_k: 1 to 100; digits in a string are taken.
         memory_type: One type, or None for all.
         min_confidence: 0 to 1.
@@ -61,7 +62,7 @@ def build_query(
     Raises:
         InputError: Naming the argument, what it was, and what it may be.
     """
-    wanted = _text(text, name="query")[:MOST_QUERY_CHARS]
+    wanted = ends(_text(text, name="query"), limit_chars=MOST_QUERY_CHARS)
     if match not in get_args(Match):
         raise InputError(f"match is {match!r}; give all or any")
     return Query(

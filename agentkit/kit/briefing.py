@@ -2,7 +2,7 @@
 
 from agentkit.kit.parts import Parts
 from agentkit.kit.recalling import Recaller
-from agentkit.recall import BriefingView, compose
+from agentkit.recall import BriefingView, compose, focus
 from agentkit.records import Briefing, Language, Query, Scope
 from agentkit.text import estimate_tokens, language_of
 
@@ -37,7 +37,9 @@ class Briefer:
         """
         result = await self._recaller.recall(query, scope=scope, session_id=session_id)
         policy = self._parts.policy.recall.briefing
-        language = self._language(query.text)
+        # In the language of the question, whatever was pasted around it.
+        limit_chars = self._parts.policy.recall.focus_chars
+        language = self._language(focus(query.text, limit_chars=limit_chars))
 
         def render(view: BriefingView) -> str:
             return self._parts.templates.render("briefing", language=language, **view.variables())

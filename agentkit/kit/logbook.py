@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 from agentkit.kit.background import Background, attempt
 from agentkit.kit.parts import Parts
+from agentkit.recall import sampled, without_pool
 from agentkit.records import Query, RecallResult, Retrieval, Scope
 from agentkit.reflection import redact
 from agentkit.store import Store
@@ -176,6 +177,8 @@ class Logbook:
         self._policy_kept.add(store)
 
     def _retrieval(self, result: RecallResult, asked: Asked) -> Retrieval:
+        if not sampled(result.retrieval_id, share=self._parts.policy.recall.log.sample):
+            result = without_pool(result)
         return Retrieval(
             retrieval_id=result.retrieval_id,
             scope=asked.scope,

@@ -175,7 +175,7 @@ class Reading:
     async def retrievals(
         self, *, scope: Scope, limit: int = 50, session_id: str | None = None
     ) -> tuple[Retrieval, ...]:
-        """Return the retrieval log, newest first, each with its whole pool.
+        """Return the retrieval log, newest first, each with its pool.
 
         Args:
             scope: Whose recalls.

@@ -159,9 +159,10 @@ class Recaller:
     ) -> RecallResult:
         """Everything that counts against the time limit."""
         now = query.as_of or self._parts.clock()
-        period = Period.of(query, now=now, zone=self._parts.settings.zone())
-        limit_chars = self._parts.policy.recall.focus_chars
-        texts = [focus(said, limit_chars=limit_chars) for said in period.texts]
+        # What was pasted speaks of times of its own, and reading a megabyte for them takes minutes.
+        said = focus(query.text, limit_chars=self._parts.policy.recall.focus_chars)
+        period = Period.of(replace(query, text=said), now=now, zone=self._parts.settings.zone())
+        texts = period.texts
         with stages.stage("embed"):
             vectors, degraded = await try_embed(self._parts.embedder, texts, kind="query")
             if vectors is not None:

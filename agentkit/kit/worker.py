@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from agentkit.errors import ReflectionError
 from agentkit.kit.background import Background, attempt
@@ -18,6 +18,8 @@ LEASE_MARGIN_S = 60.0
 BACKOFF_FIRST_S = 5.0
 BACKOFF_MOST_S = 900.0
 ALARM_LEAST_S = 1.0
+# Days are what is kept: looking more often would find little.
+DROP_EVERY = timedelta(hours=1)
 
 
 class Worker:
@@ -32,6 +34,7 @@ class Worker:
         self._turn = 0
         self._dropped: list[Job] = []
         self._alarm: asyncio.TimerHandle | None = None
+        self._dropped_at: datetime | None = None
 
     def rest(self) -> None:
         """Wait for nothing any more; what is due later is done at the next start."""
@@ -49,7 +52,7 @@ class Worker:
     async def work_off(
         self, *, scope: Scope | None = None, progress: Progress | None = None
     ) -> tuple[ReflectionReport, ...]:
-        """Do every due job, then bring embeddings and index level.
+        """Do every due job, bring embeddings and index level, and let go of old log.
 
         Args:
             scope: Only jobs of this user, or None for everybody's.
@@ -76,7 +79,19 @@ class Worker:
             report = await store.settle()
             if report.problem:
                 logger.warning("index and embeddings are behind: %s", report.problem)
+        await self._drop_old_log()
         return tuple(reports)
+
+    async def _drop_old_log(self) -> None:
+        """Delete what the policy keeps no longer, at most once in a while."""
+        keep_days = self._parts.policy.recall.log.keep_days
+        now = self._parts.clock()
+        lately = self._dropped_at is not None and now - self._dropped_at < DROP_EVERY
+        if keep_days == 0 or lately:
+            return
+        self._dropped_at = now
+        for store in await self._parts.stores.all():
+            await store.drop_old_retrievals(before=now - timedelta(days=keep_days))
 
     async def _claim(self, scope: Scope | None, *, lease_s: float) -> Job | None:
         """The next due job; with several stores each has its turn, whoever has the most jobs."""

@@ -149,11 +149,28 @@ class BriefingPolicy(PolicyModel):
         budget_tokens: Most tokens of the rendered block, wrapper included.
         near_duplicate: Share of common terms from which two memories say the same, in (0, 1].
         diversity: Weight of being unlike what is already in, in [0, 1]; 0 is plain rank order.
+        least_share: A memory type gets a line before another gets its second, if what it has
+            scores at least this share of the best, in [0, 1]; 1 balances equals alone. A judgement.
     """
 
     budget_tokens: int = Field(default=800, ge=1)
     near_duplicate: float = Field(default=0.8, gt=0, le=1)
     diversity: float = Field(default=0.3, ge=0, le=1)
+    least_share: float = Field(default=0.5, ge=0, le=1)
+
+
+class LogPolicy(PolicyModel):
+    """What the retrieval log keeps, and how long.
+
+    Attributes:
+        sample: Share of recalls that are kept with their whole pool, in [0, 1]; of the others
+            what was returned is kept, so that each can be judged.
+        keep_days: Days after which a record is deleted; 0 keeps them all. What an open task or
+            one that waits for reflection recalled is kept longer.
+    """
+
+    sample: float = Field(default=1.0, ge=0, le=1)
+    keep_days: int = Field(default=90, ge=0)
 
 
 class RecallPolicy(PolicyModel):
@@ -166,6 +183,7 @@ class RecallPolicy(PolicyModel):
         neighbours: How far neighbours in an episode are found together.
         floor: How near a memory must be to be returned at all.
         briefing: What goes into the prompt.
+        log: What the retrieval log keeps, and how long.
         least_cosine_span: Cosines closer together than this are not pulled apart to the whole
             range from 0 to 1, in (0, 2].
         confidence_exponent: `gamma` of `confidence ** gamma`, at least 0; 0 ignores confidence.
@@ -173,8 +191,8 @@ class RecallPolicy(PolicyModel):
         disputed_weight: Factor of a memory under dispute, in (0, 1].
         unused_weight: Least factor of a memory that is recalled often and hardly ever of use, in
             (0, 1]; 1 switches that off. `agentkit.recall.popularity` says how it sinks.
-        focus_chars: Most characters of a query that are searched with; of a longer one the
-            part that asks is taken.
+        focus_chars: Of a query of more characters the part that asks is searched with; all of
+            it, up to three times as long, where nothing seems to be pasted into it.
         pool_final: How many of the best by final score are logged.
         pool_arm: How many of the best of each arm are logged beside.
         timeout_s: Hard limit of one recall, embedding included, in seconds.
@@ -187,6 +205,7 @@ class RecallPolicy(PolicyModel):
     neighbours: NeighbourPolicy = NeighbourPolicy()
     floor: FloorPolicy = FloorPolicy()
     briefing: BriefingPolicy = BriefingPolicy()
+    log: LogPolicy = LogPolicy()
     least_cosine_span: float = Field(default=0.2, gt=0, le=2)
     confidence_exponent: float = Field(default=0.5, ge=0, le=4)
     demoted_weight: float = Field(default=0.5, gt=0, le=1)

@@ -9,7 +9,8 @@ from agentkit.recall.intent import AliasTable, Prototypes, TagExamples, infer_ta
 from agentkit.recall.phrases import FoundTime, find_time, read_time
 from agentkit.recall.query import Ranking, RankQuery
 from agentkit.recall.rank import rank
-from agentkit.recall.sanitise import focus
+from agentkit.recall.sampling import sampled, without_pool
+from agentkit.recall.sanitise import ends, focus
 from agentkit.recall.score import rescore, reweigh
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "TagExamples",
     "compose",
     "count_passing",
+    "ends",
     "explanation",
     "find_time",
     "focus",
@@ -36,5 +38,7 @@ __all__ = [
     "read_time",
     "rescore",
     "reweigh",
+    "sampled",
     "why_not",
+    "without_pool",
 ]

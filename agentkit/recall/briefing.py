@@ -86,9 +86,11 @@ def compose(
 ) -> Briefing:
     """Return the memories that fit a budget, rendered, and what became of the others.
 
-    Near-duplicates come once. Among the rest the next is the best that is not too like those
-    already in; only whole memories go in, and a shorter one further down may fill the gap that
-    a long one left. In the text they stand in rank order.
+    Near-duplicates come once, the best that fits of them. Each memory type gets a line before
+    another one gets its second, as long as what it has is worth `least_share` of the best. Among
+    the rest the next is the best that is not too like those already in; only whole memories go
+    in, and a shorter one further down may fill the gap that a long one left. In the text they
+    stand in rank order, so that the same hits give the same text.
 
     Args:
         hits: Best first.
@@ -101,22 +103,22 @@ def compose(
     Returns:
         One entry a hit in rank order; the text is "" when nothing fits.
     """
-    said = [_said(hit.memory.content) for hit in hits]
-    why_not = _duplicates(hits, said, policy=policy)
     views = [_view(hit) for hit in hits]
-    chosen: list[int] = []
+
+    choice = _Choice(hits, policy=policy)
     text, tokens = "", 0
-    left = [at for at in range(len(hits)) if at not in why_not]
-    while left:
-        at = max(left, key=lambda at: (_worth(at, chosen, hits, said, policy=policy), -at))
-        left.remove(at)
-        tried = render(BriefingView(tuple(views[one] for one in sorted([*chosen, at]))))
+    while choice.left:
+        at = choice.next()
+        tried = render(BriefingView(tuple(views[one] for one in sorted([*choice.chosen, at]))))
         needed = estimate(tried)
         if needed <= budget_tokens:
-            chosen.append(at)
+            choice.take(at)
             text, tokens = tried, needed
         else:
-            why_not[at] = f"does not fit: {needed} tokens with it, the budget is {budget_tokens}"
+            choice.leave(
+                at, f"does not fit: {needed} tokens with it, the budget is {budget_tokens}"
+            )
+    chosen, why_not = choice.chosen, choice.why_not()
     entries = tuple(
         BriefingEntry(
             memory_id=hit.memory.memory_id, included=at in chosen, why_not=why_not.get(at, "")
@@ -163,37 +165,75 @@ def _said(content: str) -> _Said:
     return _Said(frozenset(map(stem, words)), frozenset(turning))
 
 
-def _duplicates(
-    hits: Sequence[Hit], said: Sequence[_Said], *, policy: BriefingPolicy
-) -> dict[int, str]:
-    """Which hits say the same as a better one, and which that is."""
-    found: dict[int, str] = {}
-    for at, one in enumerate(said):
-        for earlier in range(at):
-            other = said[earlier]
-            same = one.turning == other.turning and _likeness(one, other) >= policy.near_duplicate
-            if same and earlier not in found:
-                found[at] = f"says the same as {hits[earlier].memory.memory_id}"
-                break
-    return found
+class _Choice:
+    """Which hit is tried next, while some are taken and others are left out."""
 
+    def __init__(self, hits: Sequence[Hit], *, policy: BriefingPolicy) -> None:
+        self.chosen: list[int] = []
+        self.left: list[int] = []
+        self._hits = hits
+        self._policy = policy
+        self._said = [_said(hit.memory.content) for hit in hits]
+        self._unfit: dict[int, str] = {}
+        # A hit that says the same as a better one waits for what becomes of that.
+        self._waits: dict[int, int] = {}
+        for at in range(len(hits)):
+            self._enter(at)
 
-def _worth(
-    at: int,
-    chosen: Sequence[int],
-    hits: Sequence[Hit],
-    said: Sequence[_Said],
-    *,
-    policy: BriefingPolicy,
-) -> float:
-    """Maximal marginal relevance: score as a share of the best, less likeness to what is in.
+    def next(self) -> int:
+        """The best of the types that still lack a line, else of all that are left."""
+        served = {self._hits[at].memory.memory_type for at in self.chosen}
+        least = self._policy.least_share * self._hits[0].score
+        owed = [
+            at
+            for at in self.left
+            if self._hits[at].score >= least and self._hits[at].memory.memory_type not in served
+        ]
+        return max(owed or self.left, key=lambda at: (self._worth(at), -at))
 
-    Source:
-        Carbonell and Goldstein, SIGIR 1998.
-    """
-    best = max(hits[0].score, 1e-9)
-    likeness = max((_likeness(said[at], said[one]) for one in chosen), default=0.0)
-    return (1.0 - policy.diversity) * hits[at].score / best - policy.diversity * likeness
+    def take(self, at: int) -> None:
+        """It is in."""
+        self.left.remove(at)
+        self.chosen.append(at)
+
+    def leave(self, at: int, reason: str) -> None:
+        """It does not fit; what says the same in fewer words gets its turn."""
+        self.left.remove(at)
+        self._unfit[at] = reason
+        for waiting in sorted(one for one, better in self._waits.items() if better == at):
+            del self._waits[waiting]
+            self._enter(waiting)
+
+    def why_not(self) -> dict[int, str]:
+        """Why each that is not in was left out."""
+        same = {
+            at: f"says the same as {self._hits[better].memory.memory_id}"
+            for at, better in self._waits.items()
+        }
+        return self._unfit | same
+
+    def _enter(self, at: int) -> None:
+        better = next((one for one in (*self.chosen, *self.left) if self._same(at, one)), None)
+        if better is None:
+            self.left.append(at)
+        else:
+            self._waits[at] = better
+
+    def _same(self, at: int, other: int) -> bool:
+        one, two = self._said[at], self._said[other]
+        return one.turning == two.turning and _likeness(one, two) >= self._policy.near_duplicate
+
+    def _worth(self, at: int) -> float:
+        """Maximal marginal relevance: score as a share of the best, less likeness to what is in.
+
+        Source:
+            Carbonell and Goldstein, SIGIR 1998.
+        """
+        best = max(self._hits[0].score, 1e-9)
+        said = self._said[at]
+        likeness = max((_likeness(said, self._said[one]) for one in self.chosen), default=0.0)
+        diversity = self._policy.diversity
+        return (1.0 - diversity) * self._hits[at].score / best - diversity * likeness
 
 
 def _likeness(one: _Said, other: _Said) -> float:

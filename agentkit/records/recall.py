@@ -269,6 +269,7 @@ class RecallResult:
         approximate: True when candidates came out of an approximate index.
         degraded: Why an arm was missing (such as "no embedder: ..."), or "".
         within: The time that filtered, the caller's or the one that the text spoke of, or None.
+        whole: False where the log kept of the pool what was returned alone.
     """
 
     retrieval_id: str
@@ -282,6 +283,7 @@ class RecallResult:
     approximate: bool = False
     degraded: str = ""
     within: TimeRange | None = None
+    whole: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

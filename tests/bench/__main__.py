@@ -12,6 +12,7 @@ from agentkit.store import open_embedder
 from tests.bench.faults import write_faults
 from tests.bench.floor import write_floor
 from tests.bench.locomo import write_locomo
+from tests.bench.pasted import SUITES, write_pasted
 from tests.bench.quality import Bench, write_pairs, write_quality
 from tests.bench.recall import write_recall_speed
 from tests.bench.startup import write_startup
@@ -49,6 +50,12 @@ def main() -> None:
         vectors = VectorCache(bench.cache)
         asyncio.run(
             write_floor(given.data, cache=vectors, policy=bench.policy, folder=bench.folder)
+        )
+        asked = [bench.suite(name) for name in SUITES]
+        asyncio.run(
+            write_pasted(
+                asked, given.data, policy=bench.policy, cache=bench.cache, folder=bench.folder
+            )
         )
 
 

@@ -54,6 +54,8 @@ What to know when reading them:
   how well the best similarity tells them from the others (AUROC), what each floor refuses of both
   and leaves of P@5, and what the default floor costs each suite. The default refuses none of
   them: what is near enough in one suite is far in another.
+* `pasted.json` (`python -m tests.bench.pasted`) says what a question loses of recall@10 that was
+  pasted together with one of four own system prompts or a log, and how long `focus` takes for 1 MB.
 * `index.json` (`python -m tests.bench.index`) says how well and how fast Chroma finds, and how many
   rows a second `agentkit reindex` writes: `reindex_keys_per_s`.
 * `faults.json` (`python -m tests.bench.faults`, part of `make bench`) counts processes killed at

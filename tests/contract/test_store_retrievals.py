@@ -14,12 +14,14 @@ from agentkit.records import (
     RecallResult,
     Retrieval,
     Scope,
+    Step,
     Tag,
     Verdict,
     VerdictKind,
 )
 from agentkit.store import Store
-from agentkit.testing import FixedClock, MemoryBlobs, new_memory
+from agentkit.store.doors.retrievals import DROP_BATCH
+from agentkit.testing import FixedClock, MemoryBlobs, new_episode, new_memory
 
 NOW = datetime(2026, 11, 30, 9, 30, tzinfo=UTC)
 ALICE = Scope("alice")
@@ -85,13 +87,14 @@ def retrieval(
     scope: Scope = ALICE,
     timed_out: bool = False,
     left_out: Sequence[str] = (),
+    session_id: str = "daily",
 ) -> Retrieval:
     pool = [candidate(memory_id, returned=True) for memory_id in memory_ids]
     pool += [candidate(memory_id, returned=False) for memory_id in left_out]
     return Retrieval(
         retrieval_id=retrieval_id,
         scope=scope,
-        session_id="daily",
+        session_id=session_id,
         query=Query(text="gaps?", tags=(Tag("tool", "csv"),)),
         asked_at=NOW + timedelta(hours=1),
         policy_fingerprint="p1",
@@ -209,3 +212,46 @@ async def test_a_text_that_no_database_holds_is_refused_in_words(store: Store) -
     with pytest.raises(InputError, match="which no database can keep"):
         await store.save_policy("fingerprint", "half \ud83d")
     assert await store.policy("fingerprint") is None
+
+
+async def logged_ids(store: Store, scope: Scope = ALICE) -> list[str]:
+    return sorted(one.retrieval_id for one in await store.retrievals(scope, limit=50))
+
+
+async def test_old_records_go_and_what_they_taught_stays(store: Store) -> None:
+    memory_id = await write(store, "one")
+    foreign = await write(store, "two", Scope("bob"))
+    await store.log_retrieval(retrieval("r1", [memory_id]))
+    await store.log_retrieval(retrieval("r2", [foreign], scope=Scope("bob")))
+    await store.label(ALICE, "r1", [verdict(memory_id, "helpful")])
+    judged = await store.memory(ALICE, memory_id)
+    asked = NOW + timedelta(hours=1)
+    assert await store.drop_old_retrievals(before=asked) == 0
+    assert await logged_ids(store) == ["r1"]
+    assert await store.drop_old_retrievals(before=asked + timedelta(seconds=1)) == 2
+    assert await logged_ids(store) == await logged_ids(store, Scope("bob")) == []
+    assert await store.memory(ALICE, memory_id) == judged
+    assert (judged.recalled_count, judged.used_count) == (1, 1)
+    with pytest.raises(NotFoundError):
+        await store.label(ALICE, "r1", [verdict(memory_id, "outdated")])
+
+
+async def test_more_old_records_than_fit_a_batch_all_go(store: Store) -> None:
+    for number in range(DROP_BATCH + 1):
+        await store.log_retrieval(retrieval(f"r{number:04d}", []))
+    before = NOW + timedelta(days=1)
+    assert await store.drop_old_retrievals(before=before) == DROP_BATCH + 1
+    assert await logged_ids(store) == []
+
+
+async def test_old_records_stay_while_verdicts_may_still_come(store: Store) -> None:
+    step = Step(step_id="s0001", kind="user", text="Fill the gaps", at=NOW)
+    await store.append_steps(ALICE, "open", [step])
+    waiting = await store.seal(ALICE, new_episode("Fill the gaps", at=NOW), episodic=None)
+    done = await store.seal(ALICE, new_episode("Say hello", at=NOW), episodic=None, reflect=False)
+    for retrieval_id, session_id in (("r1", "open"), ("r2", "other"), ("r3", "another")):
+        await store.log_retrieval(retrieval(retrieval_id, [], session_id=session_id))
+    await store.attach_retrievals(ALICE, ["r2"], waiting.episode.episode_id)
+    await store.attach_retrievals(ALICE, ["r3"], done.episode.episode_id)
+    assert await store.drop_old_retrievals(before=NOW + timedelta(days=1)) == 1
+    assert await logged_ids(store) == ["r1", "r2"]

@@ -242,7 +242,9 @@ def sinking(counts: list[tuple[int, int]], *, least: float) -> float:
 @given(text=st.text(max_size=2_000), limit=st.integers(1, 300))
 def test_focus_keeps_its_limit_and_leaves_short_texts_alone(text: str, limit: int) -> None:
     found = focus(text, limit_chars=limit)
-    assert len(found) <= limit
+    assert len(found) <= limit or found == unicodedata.normalize("NFC", text).strip()
+    assert len(found) <= 3 * limit
+    assert focus(text, limit_chars=limit) == found
     if text.strip() and text.isprintable() and text.isascii():
         assert found
         if len(text.strip()) <= limit:

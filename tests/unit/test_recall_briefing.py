@@ -10,7 +10,17 @@ import pytest
 
 from agentkit.policy.recall import BriefingPolicy
 from agentkit.recall import BriefingView, compose, harmless
-from agentkit.records import Briefing, Factors, Hit, Language, Memory, Scope, Source, Tag
+from agentkit.records import (
+    Briefing,
+    Factors,
+    Hit,
+    Language,
+    Memory,
+    MemoryType,
+    Scope,
+    Source,
+    Tag,
+)
 from agentkit.templates import Templates
 from agentkit.text import estimate_tokens
 
@@ -37,11 +47,12 @@ def hit(
     tags: tuple[Tag, ...] = (),
     source: Source = "rule_critic",
     note: str = "",
+    memory_type: MemoryType = "procedural",
 ) -> Hit:
     memory = Memory(
         memory_id=memory_id,
         scope=Scope("u1"),
-        memory_type="procedural",
+        memory_type=memory_type,
         content=content,
         status="active",
         confidence=0.8,
@@ -156,6 +167,32 @@ def test_variety_comes_before_more_of_the_same(render: Render) -> None:
     )
     two = estimate_tokens(render(BriefingView(()))) + 62
     assert brief(hits, render=render, budget_tokens=two).memory_ids == ("m0", "m2")
+
+
+def test_of_near_duplicates_the_shorter_comes_where_the_best_does_not_fit(render: Render) -> None:
+    long = "Close the ledger of the warehouse team on the last working day of every single month"
+    hits = several(long + " &" * 60, long, f"{long}!")
+    room = brief(hits[1:2], render=render).tokens
+    found = brief(hits, render=render, budget_tokens=room)
+    assert found.memory_ids == ("m1",)
+    assert found.entries[0].why_not.startswith("does not fit: ")
+    assert found.entries[2].why_not == "says the same as m1"
+    assert brief(hits, render=render).memory_ids == ("m0",)
+
+
+@pytest.mark.parametrize(("score", "included"), [(0.6, True), (0.4, False)])
+def test_a_lesson_is_not_crowded_out_by_facts_of_like_value(
+    render: Render, score: float, included: bool
+) -> None:
+    facts = [
+        hit(words(n, chars=200), memory_id=f"f{n}", score=1.0 - n / 100, memory_type="semantic")
+        for n in range(8)
+    ]
+    lesson = hit("retry once, then ask", memory_id="lesson", score=score)
+    budget = brief(facts[:3], render=render).tokens
+    found = brief([*facts, lesson], render=render, budget_tokens=budget)
+    assert ("lesson" in found.memory_ids) is included
+    assert found.memory_ids[0] == "f0"
 
 
 def test_nothing_recalled_gives_no_block(render: Render) -> None:

@@ -1,6 +1,7 @@
 """The retrieval log: write, read, label."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from sqlmodel import Session
 
@@ -10,6 +11,9 @@ from agentkit.store.doors.room import Room
 from agentkit.store.offload import offload
 from agentkit.store.rows import episodes, retrievals
 from agentkit.store.tables import PolicyVersionRow
+
+# Few enough that no writer waits long for the lock.
+DROP_BATCH = 500
 
 
 class RetrievalDoor(Room):
@@ -118,6 +122,24 @@ class RetrievalDoor(Room):
                 )
 
         await self._database.write(work)
+
+    async def drop_old_retrievals(self, *, before: datetime) -> int:
+        """Delete the records of the log from before a time, of all users; return how many.
+
+        Records of a task that is open, or of an episode that waits for reflection, stay. What was
+        counted and believed of memories stays as it is.
+
+        Args:
+            before: Records asked earlier than this go, aware.
+        """
+        dropped = 0
+        while True:
+            some = await self._database.write(
+                lambda session: retrievals.drop_old(session, before=before, limit=DROP_BATCH)
+            )
+            dropped += some
+            if some < DROP_BATCH:
+                return dropped
 
     async def save_policy(self, fingerprint: str, content: str) -> None:
         """Keep the content of a policy that recalls name by its fingerprint; once is enough.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pydantic import TypeAdapter
-from sqlalchemy import bindparam, update
+from sqlalchemy import bindparam, delete, exists, update
 from sqlmodel import Session, col, select
 
 from agentkit.errors import NotFoundError
@@ -24,7 +24,7 @@ from agentkit.store.rows.change import Change, FieldValue
 from agentkit.store.rows.lifecycle import set_belief
 from agentkit.store.rows.memories import get_memories
 from agentkit.store.rows.scoping import check_page, chunks, in_scope, of_ids
-from agentkit.store.tables import MemoryRow, RetrievalRow
+from agentkit.store.tables import JobRow, MemoryRow, RetrievalRow, TaskStepRow
 from agentkit.store.utc import UtcDateTime
 from agentkit.text import normalise
 
@@ -192,6 +192,39 @@ def last_retrievals(session: Session, *, limit: int) -> tuple[Retrieval, ...]:
     check_page(limit=limit, offset=0)
     query = select(RetrievalRow).order_by(col(RetrievalRow.asked_at).desc(), col(RetrievalRow.id))
     return to_retrievals(session.exec(query.limit(limit)))
+
+
+def drop_old(session: Session, *, before: datetime, limit: int) -> int:
+    """Delete records that were asked before a time, of all users; return how many.
+
+    What verdicts are still to come for stays: records of a task that is open, and of an episode
+    that waits for reflection.
+
+    Args:
+        session: Open session.
+        before: Records asked earlier than this go.
+        limit: Most records to delete, at least 1.
+    """
+    waits = exists().where(
+        col(JobRow.user_id) == col(RetrievalRow.user_id),
+        col(JobRow.kind) == "reflect",
+        col(JobRow.subject_id) == col(RetrievalRow.episode_id),
+        col(JobRow.state).in_(("pending", "running")),
+    )
+    is_open = exists().where(
+        col(TaskStepRow.user_id) == col(RetrievalRow.user_id),
+        col(TaskStepRow.session_id) == col(RetrievalRow.session_id),
+    )
+    old = (
+        select(RetrievalRow.id)
+        .where(RetrievalRow.asked_at < before, ~waits, ~is_open)
+        .order_by(col(RetrievalRow.asked_at), col(RetrievalRow.id))
+        .limit(limit)
+    )
+    ids = session.exec(old).all()
+    for chunk in chunks(ids):
+        session.exec(delete(RetrievalRow).where(col(RetrievalRow.id).in_(chunk)))
+    return len(ids)
 
 
 def rows_of_episode(session: Session, scope: Scope, episode_id: str) -> Sequence[RetrievalRow]:
