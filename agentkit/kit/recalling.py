@@ -11,12 +11,22 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from weakref import WeakSet
 
+from agentkit.kit.approximate import Fresh, Planner, Search
 from agentkit.kit.background import Background
 from agentkit.kit.embedding import try_embed, warm
 from agentkit.kit.intent import IntentFinder
 from agentkit.kit.parts import Parts
 from agentkit.kit.period import Period
-from agentkit.recall import IndexCache, Ranking, RankQuery, ScopeIndex, explanation, focus, rank
+from agentkit.recall import (
+    IndexCache,
+    PlanChoice,
+    Ranking,
+    RankQuery,
+    ScopeIndex,
+    explanation,
+    focus,
+    rank,
+)
 from agentkit.records import (
     Candidate,
     Float32Array,
@@ -74,6 +84,7 @@ class Recaller:
         self._parts = parts
         self._background = background
         self._cache = IndexCache(max_bytes=parts.policy.recall.cache_mb * BYTES_PER_MB)
+        self._planner = Planner(parts.policy.recall, stores=parts.stores)
         self.intent = IntentFinder(parts, aliases=parts.aliases)
         self._lock = threading.Lock()
         # Each store that this process wrote its policy into.
@@ -140,7 +151,8 @@ class Recaller:
         """
         if vector is None:
             return ()
-        fresh = await self._refreshed(scope)
+        asked = Query(text="", top_k=limit, include_archived=True)
+        fresh = await self._planned((Search(asked, vector),), scope)
         if fresh.refused:
             return ()
         index = fresh.index
@@ -164,7 +176,7 @@ class Recaller:
         Returns:
             Most similar first; empty while the memory has no vector.
         """
-        fresh = await self._refreshed(scope)
+        fresh = await self._holding(memory, scope)
         vector = fresh.index.content_vector(memory.memory_id)
         near = await self.neighbours(vector, scope=scope, limit=limit + 1)
         return tuple(one for one in near if one.memory.memory_id != memory.memory_id)[:limit]
@@ -179,8 +191,27 @@ class Recaller:
             self._cache.drop(user_id)
         self.intent.drop(user_id)
 
+    async def try_plan(self, query: Query, *, scope: Scope, choice: PlanChoice) -> RecallResult:
+        """Return what a plan answers to a query: without a time limit, and without a log.
+
+        Args:
+            query: What is asked.
+            scope: Whose memory.
+            choice: The plan; one that cannot be had gives the answer of the other.
+
+        Raises:
+            StoreError: If the database cannot be read.
+        """
+        return await self._answer(query, scope, "", Stages(), choice=choice)
+
     async def _answer(
-        self, query: Query, scope: Scope, retrieval_id: str, stages: Stages
+        self,
+        query: Query,
+        scope: Scope,
+        retrieval_id: str,
+        stages: Stages,
+        *,
+        choice: PlanChoice = "auto",
     ) -> RecallResult:
         """Everything that counts against the time limit."""
         policy = self._parts.policy
@@ -190,7 +221,8 @@ class Recaller:
         with stages.stage("embed"):
             vectors, degraded = await try_embed(self._parts.embedder, texts, kind="query")
         with stages.stage("refresh"):
-            fresh, then = await self._index(query, scope)
+            searches = () if vectors is None else period.searches(query, vectors)
+            fresh, then = await self._index(query, scope, searches, choice=choice)
         index = fresh.index
         chosen = period.choose(
             query, index=index, agent_id=scope.agent_id, now=now, policy=policy.recall
@@ -205,7 +237,7 @@ class Recaller:
                 ()
                 if then is not None
                 else await self.intent.find(
-                    query, text=text, vector=vector, scope=scope, index=index
+                    query, text=text, vector=vector, scope=scope, index=fresh.examples
                 )
             )
         asked = RankQuery.of(
@@ -227,11 +259,12 @@ class Recaller:
             relaxations=(*chosen.relaxations, *ranking.relaxations),
             normalisers=ranking.normalisers,
             latency_ms=dict(stages.spent_ms),
-            degraded=degraded or ranking.degraded,
+            approximate=fresh.approximate,
+            degraded="; ".join(filter(None, (degraded or ranking.degraded, fresh.reason))),
             within=query.within,
         )
 
-    async def _refreshed(self, scope: Scope) -> "Fresh":
+    async def _refreshed(self, scope: Scope) -> Fresh:
         """The user's index, brought to the revision that the database is at."""
         with self._lock:
             index = self._cache.get(scope.user_id)
@@ -248,10 +281,37 @@ class Recaller:
             self._cache.resized(scope.user_id)
         return Fresh(index=index, refused=changes.refused)
 
-    async def _index(self, query: Query, scope: Scope) -> "tuple[Fresh, tuple[Memory, ...] | None]":
+    async def _planned(
+        self, searches: Sequence[Search], scope: Scope, *, choice: PlanChoice = "auto"
+    ) -> Fresh:
+        """The user's index, or one of candidates where the scope is too large to be scanned."""
+        held = self._held(scope)
+        now = self._parts.clock()
+        plan = await self._planner.plan(searches, scope=scope, now=now, held=held, choice=choice)
+        if plan.index is None:
+            return replace(await self._refreshed(scope), reason=plan.reason)
+        if choice == "auto" and held is not None:
+            # It grew over the limit: what it takes belongs to other scopes now.
+            with self._lock:
+                self._cache.drop(scope.user_id)
+        return Fresh(index=plan.index, refused="", approximate=plan.approximate)
+
+    async def _holding(self, memory: Memory, scope: Scope) -> Fresh:
+        """An index that holds a memory: the user's, or one of its own in a large scope."""
+        if not await self._planner.too_large(scope, held=self._held(scope)):
+            return await self._refreshed(scope)
+        return await self._planner.alone(memory.memory_id, scope=scope)
+
+    def _held(self, scope: Scope) -> int | None:
+        with self._lock:
+            return self._cache.size(scope.user_id)
+
+    async def _index(
+        self, query: Query, scope: Scope, searches: Sequence[Search], *, choice: PlanChoice
+    ) -> tuple[Fresh, tuple[Memory, ...] | None]:
         """The user's index; for a time in the past one of its own, with the memories of then."""
         if query.as_of is None:
-            return await self._refreshed(scope), None
+            return await self._planned(searches, scope, choice=choice), None
         store = await self._parts.seen(scope)
         past = await store.as_of(scope, query.as_of)
         index = ScopeIndex()
@@ -299,19 +359,6 @@ class Recaller:
                 result=replace(result, hits=()),
             )
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Fresh:
-    """The index of one user, as of now.
-
-    Attributes:
-        index: The index.
-        refused: Why no vector of this process's embedder may be compared with it, or "".
-    """
-
-    index: ScopeIndex
-    refused: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -102,6 +102,26 @@ class NeighbourPolicy(PolicyModel):
     second: float = Field(default=0.5, ge=0, le=1)
 
 
+class PlanPolicy(PolicyModel):
+    """When a scope is too large to be scanned, and how many candidates are asked for then.
+
+    Attributes:
+        exact_up_to: Most memories of a user, of whatever status, that are scanned exactly.
+        over_fetch: Keys that the vector index is asked for, as a multiple of the hits wanted or
+            of `pool_final`, whichever is more; also the most memories that a filter may leave
+            to be read straight from the database.
+        most_keys: Keys that it is asked for in the end, where filters leave too little; beyond
+            it, it is asked among those alone that pass.
+
+    Source:
+        `python -m tests.bench.plan`, `evals/baselines/recall-plan.json`.
+    """
+
+    exact_up_to: int = Field(default=150_000, ge=1)
+    over_fetch: int = Field(default=20, ge=1, le=1_000)
+    most_keys: int = Field(default=16_000, ge=1)
+
+
 class BriefingPolicy(PolicyModel):
     """What goes into the prompt.
 
@@ -124,6 +144,7 @@ class RecallPolicy(PolicyModel):
         fusion: How words and meaning share a query.
         tags: What tags of a query do.
         neighbours: How far neighbours in an episode are found together.
+        plan: When a scope is too large to be scanned.
         briefing: What goes into the prompt.
         least_cosine_span: Cosines closer together than this are not pulled apart to the whole
             range from 0 to 1, in (0, 2].
@@ -142,6 +163,7 @@ class RecallPolicy(PolicyModel):
     fusion: FusionPolicy = FusionPolicy()
     tags: TagPolicy = TagPolicy()
     neighbours: NeighbourPolicy = NeighbourPolicy()
+    plan: PlanPolicy = PlanPolicy()
     briefing: BriefingPolicy = BriefingPolicy()
     least_cosine_span: float = Field(default=0.2, gt=0, le=2)
     confidence_exponent: float = Field(default=0.5, ge=0, le=4)

@@ -41,6 +41,15 @@ class IndexCache:
         self._held.move_to_end(user_id)
         return index
 
+    def size(self, user_id: str) -> int | None:
+        """Return how many memories are held of a user, or None where the user is not held.
+
+        Args:
+            user_id: The user, compared byte for byte.
+        """
+        index = self._held.get(user_id)
+        return None if index is None or not index.revision else len(index)
+
     def resized(self, user_id: str) -> None:
         """Take note that an index has grown or shrunk, and let go of others if need be.
 

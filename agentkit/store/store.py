@@ -4,12 +4,12 @@ from pathlib import Path
 
 from agentkit.ports import BlobStore, Clock, Embedder, VectorIndex
 from agentkit.store.database import Database
+from agentkit.store.doors.candidates import CandidateDoor
 from agentkit.store.doors.checks import CheckDoor
 from agentkit.store.doors.consistency import ConsistencyDoor
 from agentkit.store.doors.editing import EditDoor
 from agentkit.store.doors.episodes import EpisodeDoor
 from agentkit.store.doors.jobs import JobDoor
-from agentkit.store.doors.memories import MemoryDoor
 from agentkit.store.doors.purging import PurgeDoor
 from agentkit.store.doors.retrievals import RetrievalDoor
 from agentkit.store.doors.succession import SuccessionDoor
@@ -21,7 +21,7 @@ from agentkit.store.points import Reached, go_on
 
 
 class Store(
-    MemoryDoor,
+    CandidateDoor,
     EditDoor,
     EpisodeDoor,
     JobDoor,

@@ -39,6 +39,7 @@ _PACKED: TypeAdapter[_Packed] = TypeAdapter(_Packed)
 _VERDICTS: TypeAdapter[tuple[Verdict, ...]] = TypeAdapter(tuple[Verdict, ...])
 # The log is written at every recall: speed counts more than the last percent of size.
 LEVEL = 1
+_OLD_FLAG = b'"approximate":false'
 
 
 def pack_retrieval(retrieval: Retrieval) -> bytes:
@@ -301,4 +302,6 @@ def to_retrievals(rows: Iterable[RetrievalRow]) -> tuple[Retrieval, ...]:
 
 
 def _unpack(row: RetrievalRow) -> _Packed:
-    return _PACKED.validate_json(zlib.decompress(row.packed))
+    held = zlib.decompress(row.packed)
+    # Older releases wrote a flag here, never set. In a text the quotes would be escaped.
+    return _PACKED.validate_json(held.replace(_OLD_FLAG, b'"approximate":null'))
