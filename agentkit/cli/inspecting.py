@@ -26,6 +26,15 @@ def doctor(
     mend: Annotated[
         bool, typer.Option("--mend", help="Compare, mend what can be mended, compare again.")
     ] = False,
+    overlap: Annotated[
+        str | None,
+        typer.Option(
+            "--overlap",
+            metavar="USER",
+            help="Measure on a user's logged queries how much of the exact scan the approximate "
+            "plan finds.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Find what is wrong, and say what to do.
@@ -36,6 +45,11 @@ def doctor(
 
     from agentkit.cli.output import print_json
 
+    if overlap is not None:
+        from agentkit.cli.comparing import compare_plans
+
+        compare_plans(project_root(project), overlap, as_json=as_json)
+        return
     if consistency or mend:
         _prove(project_root(project), mend=mend, as_json=as_json)
         return

@@ -62,6 +62,6 @@ def _warnings(result: "RecallResult") -> list[str]:
     if result.degraded:
         found.append(f"degraded: {result.degraded}")
     found.extend(f"relaxed: {step}" for step in result.relaxations)
-    if result.approximate:
-        found.append("approximate: candidates came out of the vector index")
+    if result.approximate is not None:
+        found.append(f"approximate: {result.approximate}")
     return found

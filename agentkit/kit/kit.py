@@ -11,6 +11,7 @@ from agentkit.kit.asking import build_lesson, build_query
 from agentkit.kit.forking import reopen_in_children
 from agentkit.kit.lifecycle import Lifecycle
 from agentkit.kit.opening import open_parts
+from agentkit.kit.overlapping import Overlapping
 from agentkit.kit.succession import Succession
 from agentkit.kit.transferring import Transferring
 from agentkit.kit.upkeep import Upkeep
@@ -52,7 +53,7 @@ class ImportCounts:
     known: int
 
 
-class Kit(Lifecycle, Transferring, Upkeep, Succession):
+class Kit(Lifecycle, Transferring, Upkeep, Succession, Overlapping):
     """An open project: its settings and policy, its store, and the doors to its memory.
 
     Every door takes a `Scope` (or a user): there is no way to see another user's memory, and a

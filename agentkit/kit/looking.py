@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from agentkit.kit.approximate import EXACT, Planned, Search
 from agentkit.kit.period import Period
 from agentkit.policy import Policy
 from agentkit.recall import Ranking, RankQuery, ScopeIndex, explanation, rank
@@ -78,6 +79,10 @@ class Look:
     floor: float | None
     now: datetime
 
+    def searches(self) -> tuple[Search, ...]:
+        """Return the ways in which the query may be searched; none without a vector."""
+        return () if self.vectors is None else self.period.searches(self.query, self.vectors)
+
     def rank(
         self,
         index: ScopeIndex,
@@ -138,12 +143,14 @@ class Looked:
         relaxations: Filters that were dropped, in order, in words.
         ranking: The ranked memories.
         degraded: Which arm said nothing and why, or "".
+        plan: How the scope was searched.
     """
 
     query: Query
     relaxations: tuple[str, ...]
     ranking: Ranking
     degraded: str
+    plan: Planned = EXACT
 
     def result(
         self, found: Sequence[Memory], *, retrieval_id: str, degraded: str, stages: Stages
@@ -164,7 +171,8 @@ class Looked:
             relaxations=self.relaxations,
             normalisers=self.ranking.normalisers,
             latency_ms=dict(stages.spent_ms),
-            degraded=degraded or self.degraded,
+            approximate=self.plan.approximate,
+            degraded="; ".join(filter(None, (degraded or self.degraded, self.plan.reason))),
             within=self.query.within,
         )
 

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 
+from agentkit.kit.approximate import Search
 from agentkit.policy.recall import RecallPolicy
 from agentkit.recall import Filter, FoundTime, RankQuery, ScopeIndex, count_passing, find_time
-from agentkit.records import Query, TimeRange
+from agentkit.records import Float32Array, Query, TimeRange
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,21 @@ class Period:
             if found is not None:
                 return cls((found.rest, query.text), found)
         return cls((query.text,))
+
+    def searches(self, query: Query, vectors: Float32Array) -> tuple[Search, ...]:
+        """Return the ways in which the query may be searched, before one is chosen.
+
+        Args:
+            query: What is asked.
+            vectors: shape (len(texts), dim), float32: embeddings of `texts`; a row of zeros, of a
+                blank text, is no search.
+        """
+        ways = [query] * len(self.texts)
+        if self.found is not None:
+            ways[0] = replace(query, within=self.found.within)
+        return tuple(
+            Search(way, vector) for way, vector in zip(ways, vectors, strict=True) if vector.any()
+        )
 
     def choose(
         self,

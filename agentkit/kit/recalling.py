@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from agentkit.kit.approximate import Planned, Planner, Search
 from agentkit.kit.background import Background
 from agentkit.kit.embedding import try_embed, warm
 from agentkit.kit.intent import IntentFinder
@@ -15,7 +16,7 @@ from agentkit.kit.logbook import Asked, Logbook
 from agentkit.kit.looking import Look, Looked, Stages, no_intent
 from agentkit.kit.parts import Parts
 from agentkit.kit.period import Period
-from agentkit.recall import IndexCache, ScopeIndex, focus
+from agentkit.recall import IndexCache, PlanChoice, ScopeIndex, focus
 from agentkit.records import (
     Float32Array,
     Memory,
@@ -42,6 +43,7 @@ class Recaller:
         self._parts = parts
         self._background = background
         self._cache = IndexCache(max_bytes=parts.policy.recall.cache_mb * BYTES_PER_MB)
+        self._planner = Planner(parts.policy.recall, stores=parts.stores)
         self.intent = IntentFinder(parts, aliases=parts.aliases)
         self._logbook = Logbook(parts, background=background, written=self._count)
         self._is_warm = False
@@ -105,12 +107,14 @@ class Recaller:
         """
         if vector is None:
             return ()
+        asked = Query(text="", top_k=limit, include_archived=True)
+        plan = await self._planned((Search(asked, vector),), scope)
         store = await self._parts.seen(scope)
-        index = await self._loaded(store, scope)
+        index = plan.index or await self._loaded(store, scope)
 
         def work(snapshot: Snapshot) -> tuple[Neighbour, ...]:
             with index.lock:
-                if self._refresh(index, snapshot, user_id=scope.user_id):
+                if plan.index is None and self._refresh(index, snapshot, user_id=scope.user_id):
                     return ()
                 near = index.nearest(vector, limit=limit, agent_id=scope.agent_id)
             cosines = {one.memory_id: one.cosine for one in near}
@@ -133,16 +137,23 @@ class Recaller:
         Returns:
             Most similar first; empty while the memory has no vector.
         """
+        vector = await self._vector(memory.memory_id, scope)
+        near = await self.neighbours(vector, scope=scope, limit=limit + 1)
+        return tuple(one for one in near if one.memory.memory_id != memory.memory_id)[:limit]
+
+    async def _vector(self, memory_id: str, scope: Scope) -> Float32Array | None:
+        """The vector of a memory's content, or None while it has none."""
+        if await self._planner.too_large(scope, held=self._held(scope)):
+            alone = await self._planner.alone(memory_id, scope=scope)
+            return alone.content_vector(memory_id)
         store = await self._parts.seen(scope)
         index = await self._loaded(store, scope)
 
         def work(snapshot: Snapshot) -> Float32Array | None:
             self._refresh(index, snapshot, user_id=scope.user_id)
-            return index.content_vector(memory.memory_id)
+            return index.content_vector(memory_id)
 
-        vector = await store.snapshot(scope, work)
-        near = await self.neighbours(vector, scope=scope, limit=limit + 1)
-        return tuple(one for one in near if one.memory.memory_id != memory.memory_id)[:limit]
+        return await store.snapshot(scope, work)
 
     def drop(self, user_id: str) -> None:
         """Let go of everything held of a user, as after a purge.
@@ -154,8 +165,27 @@ class Recaller:
             self._cache.drop(user_id)
         self.intent.drop(user_id)
 
+    async def try_plan(self, query: Query, *, scope: Scope, choice: PlanChoice) -> RecallResult:
+        """Return what a plan answers to a query: without a time limit, and without a log.
+
+        Args:
+            query: What is asked.
+            scope: Whose memory.
+            choice: The plan; one that cannot be had gives the answer of the other.
+
+        Raises:
+            StoreError: If the database cannot be read.
+        """
+        return await self._answer(query, scope, "", Stages(), choice=choice)
+
     async def _answer(
-        self, query: Query, scope: Scope, retrieval_id: str, stages: Stages
+        self,
+        query: Query,
+        scope: Scope,
+        retrieval_id: str,
+        stages: Stages,
+        *,
+        choice: PlanChoice = "auto",
     ) -> RecallResult:
         """Everything that counts against the time limit."""
         now = query.as_of or self._parts.clock()
@@ -177,7 +207,7 @@ class Recaller:
             now=now,
         )
         if query.as_of is None:
-            looked, found = await self._look_now(look, stages)
+            looked, found = await self._look_now(look, stages, choice=choice)
         else:
             looked, found = await self._look_back(look, query.as_of, stages)
         return looked.result(found, retrieval_id=retrieval_id, degraded=degraded, stages=stages)
@@ -189,30 +219,57 @@ class Recaller:
             return None
         return self._parts.policy.recall.floor.least((await embedder.identity()).name)
 
-    async def _look_now(self, look: Look, stages: Stages) -> tuple[Looked, tuple[Memory, ...]]:
+    async def _look_now(
+        self, look: Look, stages: Stages, *, choice: PlanChoice
+    ) -> tuple[Looked, tuple[Memory, ...]]:
         """Rank the memories of now, and read what is returned: one snapshot, one thread."""
+        scope = look.scope
         with stages.stage("refresh"):
-            store = await self._parts.seen(look.scope)
-            index = await self._loaded(store, look.scope)
+            store = await self._parts.seen(scope)
+            plan = await self._planned(look.searches(), scope, choice=choice)
+            index = plan.index or await self._loaded(store, scope)
+        # Candidates are no sample of the scope, so no prototypes are made of them.
+        examples = index if plan.index is None else ScopeIndex()
 
         def work(snapshot: Snapshot) -> tuple[Looked, tuple[Memory, ...]]:
+            refused = ""
             # Held throughout, or another thread could bring in what this snapshot cannot see.
             with index.lock:
                 with stages.stage("refresh"):
-                    refused = self._refresh(index, snapshot, user_id=look.scope.user_id)
+                    if plan.index is None:
+                        refused = self._refresh(index, snapshot, user_id=scope.user_id)
                 looked = look.rank(
                     index,
                     policy=self._parts.policy,
                     refused=refused,
                     find_intent=lambda query, text, vector: self.intent.find(
-                        query, text=text, vector=vector, scope=look.scope, index=index
+                        query, text=text, vector=vector, scope=scope, index=examples
                     ),
                     stages=stages,
                 )
             with stages.stage("check"):
-                return looked, snapshot.memories(looked.ranking.memory_ids)
+                found = snapshot.memories(looked.ranking.memory_ids)
+            return replace(looked, plan=plan), found
 
-        return await store.snapshot(look.scope, work)
+        return await store.snapshot(scope, work)
+
+    async def _planned(
+        self, searches: Sequence[Search], scope: Scope, *, choice: PlanChoice = "auto"
+    ) -> Planned:
+        """How a scope is searched: whole, or by candidates where it is too large to be scanned."""
+        held = self._held(scope)
+        plan = await self._planner.plan(
+            searches, scope=scope, now=self._parts.clock(), held=held, choice=choice
+        )
+        if plan.index is not None and choice == "auto" and held is not None:
+            # It grew over the limit: what it takes belongs to other scopes now.
+            with self._lock:
+                self._cache.drop(scope.user_id)
+        return plan
+
+    def _held(self, scope: Scope) -> int | None:
+        with self._lock:
+            return self._cache.size(scope.user_id)
 
     async def _look_back(
         self, look: Look, at: datetime, stages: Stages

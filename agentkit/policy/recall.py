@@ -142,6 +142,26 @@ class FloorPolicy(PolicyModel):
         return self.least_similarity.get(embedder)
 
 
+class PlanPolicy(PolicyModel):
+    """When a scope is too large to be scanned, and how many candidates are asked for then.
+
+    Attributes:
+        exact_up_to: Most memories of a user, of whatever status, that are scanned exactly.
+        over_fetch: Keys that the vector index is asked for, as a multiple of the hits wanted or
+            of `pool_final`, whichever is more; also the most memories that a filter may leave
+            to be read straight from the database.
+        most_keys: Keys that it is asked for in the end, where filters leave too little; beyond
+            it, it is asked among those alone that pass.
+
+    Source:
+        `python -m tests.bench.plan`, `evals/baselines/recall-plan.json`.
+    """
+
+    exact_up_to: int = Field(default=150_000, ge=1)
+    over_fetch: int = Field(default=20, ge=1, le=1_000)
+    most_keys: int = Field(default=16_000, ge=1)
+
+
 class BriefingPolicy(PolicyModel):
     """What goes into the prompt.
 
@@ -182,6 +202,7 @@ class RecallPolicy(PolicyModel):
         tags: What tags of a query do.
         neighbours: How far neighbours in an episode are found together.
         floor: How near a memory must be to be returned at all.
+        plan: When a scope is too large to be scanned.
         briefing: What goes into the prompt.
         log: What the retrieval log keeps, and how long.
         least_cosine_span: Cosines closer together than this are not pulled apart to the whole
@@ -204,6 +225,7 @@ class RecallPolicy(PolicyModel):
     tags: TagPolicy = TagPolicy()
     neighbours: NeighbourPolicy = NeighbourPolicy()
     floor: FloorPolicy = FloorPolicy()
+    plan: PlanPolicy = PlanPolicy()
     briefing: BriefingPolicy = BriefingPolicy()
     log: LogPolicy = LogPolicy()
     least_cosine_span: float = Field(default=0.2, gt=0, le=2)

@@ -54,6 +54,15 @@ class IndexCache:
         """
         return self._held.get(user_id)
 
+    def size(self, user_id: str) -> int | None:
+        """Return how many memories are held of a user, or None where the user is not held.
+
+        Args:
+            user_id: The user, compared byte for byte.
+        """
+        index = self._held.get(user_id)
+        return None if index is None or not index.is_loaded else len(index)
+
     def resized(self, user_id: str) -> None:
         """Take note that an index has grown or shrunk, and let go of others if need be.
 

@@ -25,6 +25,7 @@ from agentkit.records.memory import (
     Tag,
 )
 from agentkit.records.recall import (
+    Approximation,
     Briefing,
     BriefingEntry,
     Candidate,
@@ -86,6 +87,7 @@ __all__ = [
     "RESERVED",
     "Admission",
     "AdmissionAction",
+    "Approximation",
     "Belief",
     "Briefing",
     "BriefingEntry",

@@ -254,6 +254,32 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Approximation:
+    """How the candidates of a recall were found where its scope is too large to scan.
+
+    Attributes:
+        candidates: Memories that were ranked; words and ranges are those of these alone.
+        overlap: Share of the exact ten best that this plan found when that was last measured, in
+            [0, 1], or None if it never was.
+        measured_at: When it was measured, UTC, or None.
+    """
+
+    candidates: int
+    overlap: float | None = None
+    measured_at: datetime | None = None
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        found = "the overlap with the exact scan was never measured"
+        if self.overlap is not None and self.measured_at is not None:
+            found = f"{self.overlap:.0%} of the exact ten best on {self.measured_at:%Y-%m-%d}"
+        return (
+            f"{self.candidates} candidates out of the vector index, their words compared among "
+            f"themselves; {found}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecallResult:
     """The answer to one query.
 
@@ -266,7 +292,7 @@ class RecallResult:
         normalisers: What arm scores were divided by.
         latency_ms: Milliseconds per stage.
         timed_out: True when the hard limit was hit; hits are then empty.
-        approximate: True when candidates came out of an approximate index.
+        approximate: How the candidates came out of the vector index, or None: the scan was exact.
         degraded: Why an arm was missing (such as "no embedder: ..."), or "".
         within: The time that filtered, the caller's or the one that the text spoke of, or None.
         whole: False where the log kept of the pool what was returned alone.
@@ -280,7 +306,7 @@ class RecallResult:
     normalisers: Normalisers = field(default_factory=Normalisers)
     latency_ms: Mapping[str, float] = field(default_factory=dict[str, float])
     timed_out: bool = False
-    approximate: bool = False
+    approximate: Approximation | None = None
     degraded: str = ""
     within: TimeRange | None = None
     whole: bool = True

@@ -12,7 +12,7 @@ from agentkit.records.trajectory import Episode, Outcome, Trajectory
 
 Relationship = Literal["duplicate", "consistent", "refines", "contradicts", "unrelated"]
 AdmissionAction = Literal["add", "verify", "judge", "quarantine", "refuse"]
-JobKind = Literal["reflect", "conflict"]
+JobKind = Literal["reflect", "conflict", "overlap"]
 JobState = Literal["pending", "running", "done", "partial", "dead", "waiting"]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from agentkit.errors import AgentkitError
 from agentkit.kit.presenting import hit_fields
 from agentkit.records import (
+    Approximation,
     Memory,
     MemoryEvent,
     Query,
@@ -188,6 +189,15 @@ def compact_json(document: Document) -> str:
     return json.dumps(document, ensure_ascii=False)
 
 
+def _approximate(plan: Approximation) -> Document:
+    at = plan.measured_at
+    return {
+        "candidates": plan.candidates,
+        "overlap": plan.overlap,
+        "measured_at": None if at is None else at.isoformat(),
+    }
+
+
 def _recall_fields(
     result: RecallResult, query: Query, hits: Sequence[Document]
 ) -> dict[str, object]:
@@ -195,7 +205,7 @@ def _recall_fields(
         "hits": list(hits),
         "timed_out": result.timed_out,
         "retrieval_id": result.retrieval_id,
-        "approximate": result.approximate,
+        "approximate": None if result.approximate is None else _approximate(result.approximate),
         "relaxations": list(result.relaxations),
         "intent": [
             {"tag": str(item.tag), "origin": item.origin, "strength": round(item.strength, 4)}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from agentkit.ports import BlobStore, Clock, Embedder, VectorIndex
 from agentkit.store.database import Database
+from agentkit.store.doors.candidates import CandidateDoor
 from agentkit.store.doors.checks import CheckDoor
 from agentkit.store.doors.consistency import ConsistencyDoor
 from agentkit.store.doors.editing import EditDoor
@@ -12,7 +13,6 @@ from agentkit.store.doors.jobs import JobDoor
 from agentkit.store.doors.memories import MemoryDoor
 from agentkit.store.doors.purging import PurgeDoor
 from agentkit.store.doors.retrievals import RetrievalDoor
-from agentkit.store.doors.snapshot import SnapshotDoor
 from agentkit.store.doors.succession import SuccessionDoor
 from agentkit.store.doors.transfer import TransferDoor
 from agentkit.store.engine import database_address, database_file, open_engine
@@ -23,7 +23,7 @@ from agentkit.store.points import Reached, go_on
 
 class Store(
     MemoryDoor,
-    SnapshotDoor,
+    CandidateDoor,
     EditDoor,
     EpisodeDoor,
     JobDoor,

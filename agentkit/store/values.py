@@ -75,6 +75,36 @@ class PastScope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NearMemories:
+    """What the vector index names for a query.
+
+    Attributes:
+        memory_ids: Memories of the keys that it named; SQL has not looked at them yet.
+        keys: How many keys it named: fewer than asked for means all of them.
+        problem: Why it cannot be asked, or "".
+    """
+
+    memory_ids: frozenset[str] = frozenset()
+    keys: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptOverlap:
+    """How much of the exact scan the approximate plan found, when it was last measured.
+
+    Attributes:
+        overlap: Mean share of the exact ten best, in [0, 1].
+        queries: Queries that it is a mean over, at least 1.
+        at: When, UTC.
+    """
+
+    overlap: float
+    queries: int
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetResult:
     """What `forget` did.
 

@@ -2,6 +2,7 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Collection
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -20,6 +21,7 @@ from agentkit.records import (
     Tag,
 )
 from agentkit.store.ids import key_id
+from agentkit.store.rows.scoping import chunks, of_ids
 from agentkit.store.tables import (
     EmbeddingRow,
     MemoryKeyRow,
@@ -75,6 +77,31 @@ def get_changes(
         ),
         removed=tuple(row[0] for row in rows if row[3] not in VISIBLE),
     )
+
+
+def get_entries(
+    session: Session, scope: Scope, memory_ids: Collection[str], *, fingerprint: str | None
+) -> tuple[MemoryEntry, ...]:
+    """Return some memories as recall's index sees them, by id; others than this user's never.
+
+    Args:
+        session: Open session.
+        scope: Whose memories; those of all agents of the user come along.
+        memory_ids: The memories; what recall may not return is left out.
+        fingerprint: Embedder whose vectors are wanted, or None for no vectors.
+    """
+    entries: list[MemoryEntry] = []
+    for chunk in chunks(sorted(memory_ids)):
+        wanted = and_(
+            of_ids(col(MemoryRow.user_id), col(MemoryRow.agent_id), scope=Scope(scope.user_id)),
+            col(MemoryRow.status).in_(VISIBLE),
+            col(MemoryRow.id).in_(chunk),
+        )
+        rows = _rows(session, _memory_query(wanted))
+        keys = _keys(session, scope, wanted, fingerprint=fingerprint)
+        tags = _tags(session, scope, wanted)
+        entries += [_entry(row, keys=keys[row[0]], tags=tags[row[0]]) for row in rows]
+    return tuple(entries)
 
 
 def _rows(session: Session, query: Any) -> list[Any]:

@@ -52,6 +52,7 @@ _COUNTED = (
         last_recalled_at=bindparam("at", type_=UtcDateTime()),
     )
 )
+_OLD_FLAG = b'"approximate":false'
 
 
 def pack_retrieval(retrieval: Retrieval) -> bytes:
@@ -370,5 +371,7 @@ def to_retrievals(rows: Iterable[RetrievalRow]) -> tuple[Retrieval, ...]:
 
 
 def _unpack(row: RetrievalRow) -> _Packed:
-    held = _PACKED.validate_json(zlib.decompress(row.packed))
+    content = zlib.decompress(row.packed)
+    # Older releases wrote a flag here, never set. In a text the quotes would be escaped.
+    held = _PACKED.validate_json(content.replace(_OLD_FLAG, b'"approximate":null'))
     return replace(held, result=replace(held.result, pool=tuple(held.result.pool)))
