@@ -65,9 +65,9 @@ class Fresh:
     reason: str = ""
 
     @property
-    def examples(self) -> ScopeIndex:
-        """What prototypes are made of: the whole scope, or nothing; candidates are no sample."""
-        return self.index if self.approximate is None else ScopeIndex()
+    def whole(self) -> bool:
+        """Whether it holds the whole scope."""
+        return self.approximate is None
 
 
 EXACT = Planned()

@@ -45,6 +45,7 @@ class IntentFinder:
         vector: Float32Array | None,
         scope: Scope,
         index: ScopeIndex,
+        whole: bool = True,
     ) -> tuple[IntentTag, ...]:
         """Return the inferred tags of a query.
 
@@ -54,6 +55,7 @@ class IntentFinder:
             vector: Embedding of that part, or None.
             scope: Whose memories the prototypes are built from; never another's.
             index: Those memories.
+            whole: Whether these are all of them, so that the prototypes serve the next query too.
         """
         if query.tags or not query.infer_tags:
             return ()
@@ -64,7 +66,7 @@ class IntentFinder:
             text,
             vector=vector,
             aliases=self._aliases,
-            prototypes=self._prototypes(scope, index),
+            prototypes=self._prototypes(scope, index) if whole else self._made(scope, index),
             policy=self._parts.policy.recall.tags,
         )
 
@@ -98,15 +100,18 @@ class IntentFinder:
         if held is not None and held[0] == index.revision:
             self._scopes.move_to_end(scope)
             return held[1]
-        own = index.tag_examples(agent_id=scope.agent_id)
-        made = Prototypes(
-            [*(self._examples or ()), *own],
-            least_examples=self._parts.policy.recall.tags.least_examples,
-        )
+        made = self._made(scope, index)
         self._scopes[scope] = (index.revision, made)
         while len(self._scopes) > MOST_SCOPES:
             self._scopes.popitem(last=False)
         return made
+
+    def _made(self, scope: Scope, index: ScopeIndex) -> Prototypes:
+        own = index.tag_examples(agent_id=scope.agent_id)
+        return Prototypes(
+            [*(self._examples or ()), *own],
+            least_examples=self._parts.policy.recall.tags.least_examples,
+        )
 
     def _summed(self, vectors: Float32Array) -> tuple[TagExamples, ...]:
         examples = self._parts.policy.taxonomy.examples()

@@ -237,7 +237,7 @@ class Recaller:
                 ()
                 if then is not None
                 else await self.intent.find(
-                    query, text=text, vector=vector, scope=scope, index=fresh.examples
+                    query, text=text, vector=vector, scope=scope, index=index, whole=fresh.whole
                 )
             )
         asked = RankQuery.of(
