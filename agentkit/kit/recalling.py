@@ -285,7 +285,7 @@ class Recaller:
         self, searches: Sequence[Search], scope: Scope, *, choice: PlanChoice = "auto"
     ) -> Fresh:
         """The user's index, or one of candidates where the scope is too large to be scanned."""
-        held = self._held(scope)
+        held = self.held(scope)
         now = self._parts.clock()
         plan = await self._planner.plan(searches, scope=scope, now=now, held=held, choice=choice)
         if plan.index is None:
@@ -298,11 +298,12 @@ class Recaller:
 
     async def _holding(self, memory: Memory, scope: Scope) -> Fresh:
         """An index that holds a memory: the user's, or one of its own in a large scope."""
-        if not await self._planner.too_large(scope, held=self._held(scope)):
+        if not await self._planner.too_large(scope, held=self.held(scope)):
             return await self._refreshed(scope)
         return await self._planner.alone(memory.memory_id, scope=scope)
 
-    def _held(self, scope: Scope) -> int | None:
+    def held(self, scope: Scope) -> int | None:
+        """Return how many memories of a user are held in memory, or None."""
         with self._lock:
             return self._cache.size(scope.user_id)
 

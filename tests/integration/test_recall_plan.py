@@ -115,9 +115,11 @@ async def test_a_scope_that_grows_over_the_limit_is_approximate_from_then_on(
 ) -> None:
     await fill(parts, *notes(50))
     assert (await ask(recaller, parts)).approximate is None
+    assert recaller.held(OWNER) == 50
     await fill(parts, new_memory("one more"))
     answers = [(await ask(recaller, parts)).approximate is None for _ in range(2)]
     assert answers == [True, False]
+    assert recaller.held(OWNER) is None
 
 
 async def test_what_the_index_does_not_know_yet_is_found(parts: Parts, recaller: Recaller) -> None:
