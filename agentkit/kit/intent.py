@@ -54,6 +54,7 @@ class IntentFinder:
         vector: Float32Array | None,
         scope: Scope,
         index: ScopeIndex,
+        whole: bool = True,
     ) -> tuple[IntentTag, ...]:
         """Return the inferred tags of a query, on any thread.
 
@@ -63,6 +64,7 @@ class IntentFinder:
             vector: Embedding of that part, or None.
             scope: Whose memories the prototypes are built from; never another's.
             index: Those memories.
+            whole: Whether these are all of them, so that the prototypes serve the next query too.
         """
         if query.tags or not query.infer_tags:
             return ()
@@ -70,7 +72,7 @@ class IntentFinder:
             text,
             vector=vector,
             aliases=self._aliases,
-            prototypes=_NONE if vector is None else self._prototypes(scope, index),
+            prototypes=_NONE if vector is None else self._prototypes(scope, index, keep=whole),
             policy=self._parts.policy.recall.tags,
         )
 
@@ -109,9 +111,9 @@ class IntentFinder:
             for scope in [scope for scope in self._scopes if scope.user_id == user_id]:
                 del self._scopes[scope]
 
-    def _prototypes(self, scope: Scope, index: ScopeIndex) -> Prototypes:
+    def _prototypes(self, scope: Scope, index: ScopeIndex, *, keep: bool) -> Prototypes:
         with self._lock:
-            held = self._scopes.get(scope)
+            held = self._scopes.get(scope) if keep else None
             if held is not None and held[0] == index.revision:
                 self._scopes.move_to_end(scope)
                 return held[1]
@@ -123,6 +125,8 @@ class IntentFinder:
             least_examples=self._parts.policy.recall.tags.least_examples,
             earlier=None if held is None else held[1],
         )
+        if not keep:
+            return made
         with self._lock:
             self._scopes[scope] = (revision, made)
             self._scopes.move_to_end(scope)

@@ -143,7 +143,7 @@ class Recaller:
 
     async def _vector(self, memory_id: str, scope: Scope) -> Float32Array | None:
         """The vector of a memory's content, or None while it has none."""
-        if await self._planner.too_large(scope, held=self._held(scope)):
+        if await self._planner.too_large(scope, held=self.held(scope)):
             alone = await self._planner.alone(memory_id, scope=scope)
             return alone.content_vector(memory_id)
         store = await self._parts.seen(scope)
@@ -228,22 +228,21 @@ class Recaller:
             store = await self._parts.seen(scope)
             plan = await self._planned(look.searches(), scope, choice=choice)
             index = plan.index or await self._loaded(store, scope)
-        # Candidates are no sample of the scope, so no prototypes are made of them.
-        examples = index if plan.index is None else ScopeIndex()
+        whole = plan.index is None
 
         def work(snapshot: Snapshot) -> tuple[Looked, tuple[Memory, ...]]:
             refused = ""
             # Held throughout, or another thread could bring in what this snapshot cannot see.
             with index.lock:
                 with stages.stage("refresh"):
-                    if plan.index is None:
+                    if whole:
                         refused = self._refresh(index, snapshot, user_id=scope.user_id)
                 looked = look.rank(
                     index,
                     policy=self._parts.policy,
                     refused=refused,
                     find_intent=lambda query, text, vector: self.intent.find(
-                        query, text=text, vector=vector, scope=scope, index=examples
+                        query, text=text, vector=vector, scope=scope, index=index, whole=whole
                     ),
                     stages=stages,
                 )
@@ -257,7 +256,7 @@ class Recaller:
         self, searches: Sequence[Search], scope: Scope, *, choice: PlanChoice = "auto"
     ) -> Planned:
         """How a scope is searched: whole, or by candidates where it is too large to be scanned."""
-        held = self._held(scope)
+        held = self.held(scope)
         plan = await self._planner.plan(
             searches, scope=scope, now=self._parts.clock(), held=held, choice=choice
         )
@@ -267,7 +266,12 @@ class Recaller:
                 self._cache.drop(scope.user_id)
         return plan
 
-    def _held(self, scope: Scope) -> int | None:
+    def held(self, scope: Scope) -> int | None:
+        """Return how many memories of a user are held in memory, or None.
+
+        Args:
+            scope: Whose.
+        """
         with self._lock:
             return self._cache.size(scope.user_id)
 

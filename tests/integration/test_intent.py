@@ -128,7 +128,8 @@ async def test_examples_that_another_process_embedded_meanwhile_are_taken_in(
     early, other = (IntentFinder(parts, aliases=parts.aliases) for _ in range(2))
 
     async def tags_of(finder: IntentFinder) -> set[Tag]:
-        found = await finder.find(
+        await finder.ready()
+        found = finder.find(
             Query(text="x"), text="x", vector=vector, scope=ALICE, index=ScopeIndex()
         )
         return {one.tag for one in found}

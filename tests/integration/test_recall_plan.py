@@ -115,9 +115,11 @@ async def test_a_scope_that_grows_over_the_limit_is_approximate_from_then_on(
 ) -> None:
     await fill(parts, *notes(50))
     assert (await ask(recaller, parts)).approximate is None
+    assert recaller.held(OWNER) == 50
     await fill(parts, new_memory("one more"))
     answers = [(await ask(recaller, parts)).approximate is None for _ in range(2)]
     assert answers == [True, False]
+    assert recaller.held(OWNER) is None
 
 
 async def test_what_the_index_does_not_know_yet_is_found(parts: Parts, recaller: Recaller) -> None:
@@ -284,6 +286,19 @@ async def test_memories_most_like_a_new_one_are_found_in_a_large_scope(
     (memory,) = await (await parts.store(OWNER)).memories(OWNER, ids=written[-1:])
     rivals = await recaller.rivals(memory, scope=OWNER, limit=3)
     assert [rivals[0].memory.memory_id, len(rivals)] == [written[-2], 3]
+
+
+async def test_tags_are_inferred_from_the_candidates_of_each_question(
+    parts: Parts, recaller: Recaller
+) -> None:
+    tagged = [new_memory(f"{FAR} {n}", tags=("domain:law",)) for n in range(60)]
+    tagged += [new_memory(f"{QUESTION} {n}", tags=("tool:csv",)) for n in range(60)]
+    await fill(parts, *tagged)
+    inferred = [
+        {str(one.tag) for one in (await ask(recaller, parts, text)).intent}
+        for text in (QUESTION, FAR)
+    ]
+    assert inferred == [{"tool:csv"}, {"domain:law"}]
 
 
 async def test_a_measured_overlap_is_shown_with_every_later_answer_of_that_user(

@@ -1,7 +1,7 @@
 """What episodic memories take from their neighbours, beside a plain reckoning of the same."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -57,7 +57,7 @@ def entry(turn: Turn) -> MemoryEntry:
     told = memory(
         f"t{turn.position}", memory_type="episodic", episode_id="e", position=turn.position
     )
-    return replace(told, keys=(key,))
+    return told._replace(keys=(key,))
 
 
 def share(one: Turn, other: Turn) -> float:
