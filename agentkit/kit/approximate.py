@@ -187,7 +187,7 @@ class _Candidates:
             if problem or few or near.keys < fetch or self._enough(search):
                 return problem
             fetch = next_fetch(fetch, policy=self._policy)
-        return await self._among_passing(search)
+        return await self._scan_passing(search)
 
     def _fetch(self, search: Search) -> int:
         return first_fetch(search.query.top_k, policy=self._policy)
@@ -199,11 +199,10 @@ class _Candidates:
         found = count_matching(self.index, Filter.of(asked), now_s=self._now.timestamp())
         return found >= wanted(search.query.top_k, policy=self._policy)
 
-    async def _among_passing(self, search: Search) -> str:
-        """Ask among the keys of what passes alone: the nearest of all hid them."""
-        keys = await self._store.passing_keys(self._scope, search.query, now=self._now)
-        near = await self._store.near(
-            self._scope, search.vector, limit=self._fetch(search), among=keys
+    async def _scan_passing(self, search: Search) -> str:
+        """Take in the nearest of what passes, read from SQL: the nearest of all hid them."""
+        near = await self._store.nearest_passing(
+            self._scope, search.query, search.vector, now=self._now, limit=self._fetch(search)
         )
         self._ids |= near.memory_ids
         return near.problem or await self._load()

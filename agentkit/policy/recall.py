@@ -151,7 +151,7 @@ class PlanPolicy(PolicyModel):
             of `pool_final`, whichever is more; also the most memories that a filter may leave
             to be read straight from the database.
         most_keys: Keys that it is asked for in the end, where filters leave too little; beyond
-            it, it is asked among those alone that pass.
+            it, the nearest that pass are read from the database, piece by piece.
 
     Source:
         `exact_up_to` is where one scope takes up `cache_mb` (4.7 to 5.3 kB a memory, by

@@ -101,9 +101,10 @@ async def test_what_passes_in_sql_is_what_passes_in_recall(
     wanted = {ids[name] for name in found.split()}
     assert set(await store.passing(ALICE, query, now=NOW, limit=99)) == wanted
     assert len(await store.passing(ALICE, query, now=NOW, limit=1)) == 1
-    keys = await store.passing_keys(ALICE, query, now=NOW)
-    assert {name.partition(":")[0] for name in keys} == wanted
-    assert len(keys) == len(wanted) + (ids["both"] in wanted)
+    await store.settle()
+    (vector,) = await HashEmbedder().embed(["plain"], kind="query")
+    nearest = await store.nearest_passing(ALICE, query, vector, now=NOW, limit=99)
+    assert nearest.memory_ids == wanted
 
 
 async def test_an_agent_passes_what_is_its_own_and_what_is_everybodys(store: Store) -> None:
@@ -154,8 +155,18 @@ async def test_the_index_names_a_users_own_memories_alone(store: Store) -> None:
     (vector,) = await HashEmbedder().embed(["the pump leaks"], kind="query")
     near = await store.near(ALICE, vector, limit=9)
     assert (near.memory_ids, near.keys, near.problem) == (frozenset(own), 3, "")
-    only = await store.near(ALICE, vector, limit=9, among=[f"{own[1]}:0"])
-    assert (only.memory_ids, only.keys) == (frozenset(own[1:]), 1)
+
+
+async def test_the_nearest_that_pass_are_read_in_pieces(store: Store) -> None:
+    said = [f"ledger {n}" for n in range(4)]
+    said = [*said[:2], "the pump leaks", *said[2:], "the pump leaks now"]
+    written = await write(store, *[new_memory(text) for text in said])
+    await store.settle()
+    (vector,) = await HashEmbedder().embed(["the pump leaks"], kind="query")
+    nearest = await store.nearest_passing(
+        ALICE, Query(text=""), vector, now=NOW, limit=2, piece_keys=2
+    )
+    assert nearest.memory_ids == {written[2], written[5]}
 
 
 async def test_an_overlap_is_kept_for_each_user_and_the_last_one_counts(

@@ -291,14 +291,14 @@ async def test_memories_most_like_a_new_one_are_found_in_a_large_scope(
 async def test_tags_are_inferred_from_the_candidates_of_each_question(
     parts: Parts, recaller: Recaller
 ) -> None:
-    tagged = [new_memory(f"{FAR} {n}", tags=("domain:law",)) for n in range(60)]
+    tagged = [new_memory(f"{FAR} {n}", tags=("shelf:books",)) for n in range(60)]
     tagged += [new_memory(f"{QUESTION} {n}", tags=("tool:csv",)) for n in range(60)]
     await fill(parts, *tagged)
     inferred = [
         {str(one.tag) for one in (await ask(recaller, parts, text)).intent}
         for text in (QUESTION, FAR)
     ]
-    assert inferred == [{"tool:csv"}, {"domain:law"}]
+    assert inferred == [{"tool:csv"}, {"shelf:books"}]
 
 
 async def test_a_measured_overlap_is_shown_with_every_later_answer_of_that_user(

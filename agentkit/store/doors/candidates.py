@@ -15,6 +15,8 @@ from agentkit.store.values import KeptOverlap, NearMemories
 
 # The index is written in pieces of about a second; a recall has two and waits for part of one.
 INDEX_WAIT_S = 0.3
+# Some ten megabytes of vectors.
+PIECE_KEYS = 4_000
 
 
 class CandidateDoor(SnapshotDoor):
@@ -47,32 +49,61 @@ class CandidateDoor(SnapshotDoor):
             lambda session: candidates.passing_ids(session, scope, query, now=now, limit=limit)
         )
 
-    async def passing_keys(self, scope: Scope, query: Query, *, now: datetime) -> tuple[str, ...]:
-        """Return the ids of all keys of the memories that pass the filter of a query."""
-        return await self._database.read(
-            lambda session: candidates.passing_keys(session, scope, query, now=now)
-        )
-
-    async def near(
+    async def nearest_passing(
         self,
         scope: Scope,
+        query: Query,
         vector: Float32Array,
         *,
+        now: datetime,
         limit: int,
-        among: Collection[str] | None = None,
+        piece_keys: int = PIECE_KEYS,
     ) -> NearMemories:
+        """Return the most similar of the memories that pass the filter of a query, out of SQL.
+
+        Args:
+            scope: Whose memories, as recall sees them.
+            query: Its filters.
+            vector: shape (dim,), float32, L2-normalised, of the embedder in use.
+            now: Current time, UTC.
+            limit: Most keys wanted, at least 1.
+            piece_keys: Keys held in memory at a time, at least 1.
+
+        Returns:
+            What was found, or why the vector cannot be compared.
+        """
+        maker = await self._named()
+
+        def work(session: Session) -> NearMemories:
+            usable, refused = self._vectors_of(session, maker)
+            if usable is None:
+                return NearMemories(problem=refused or "there are no vectors")
+            found = candidates.nearest_passing(
+                session,
+                scope,
+                query,
+                vector,
+                fingerprint=usable,
+                now=now,
+                limit=limit,
+                piece_keys=piece_keys,
+            )
+            return NearMemories(memory_ids=found, keys=limit)
+
+        return await self._database.read(work)
+
+    async def near(self, scope: Scope, vector: Float32Array, *, limit: int) -> NearMemories:
         """Return the memories that the vector index names as nearest; no error ever.
 
         Args:
             scope: Whose memories; those of all agents of the user come along.
             vector: shape (dim,), float32, L2-normalised, of the embedder in use.
             limit: Most keys wanted, at least 1.
-            among: Ids of the keys to look at, or None for all of the user.
 
         Returns:
             What it names, or why it cannot be asked.
         """
-        return await offload(lambda: self._near(scope, vector, limit=limit, among=among))
+        return await offload(lambda: self._near(scope, vector, limit=limit))
 
     async def entries(
         self, scope: Scope, memory_ids: Collection[str], *, neighbours: bool = False
@@ -119,9 +150,7 @@ class CandidateDoor(SnapshotDoor):
             )
         )
 
-    def _near(
-        self, scope: Scope, vector: Float32Array, *, limit: int, among: Collection[str] | None
-    ) -> NearMemories:
+    def _near(self, scope: Scope, vector: Float32Array, *, limit: int) -> NearMemories:
         if not self._index.wanted:
             return NearMemories(problem="there is no vector index")
         if not self._indexing.acquire(timeout=INDEX_WAIT_S):
@@ -133,7 +162,7 @@ class CandidateDoor(SnapshotDoor):
                 return NearMemories(problem="the vector index is not this process's to ask")
             if index.is_building():
                 return NearMemories(problem="the vector index is being rebuilt")
-            pairs = index.query(vector, user_id=scope.user_id, limit=limit, key_ids=among)
+            pairs = index.query(vector, user_id=scope.user_id, limit=limit)
         except StoreError as error:
             return NearMemories(problem=str(error))
         finally:
