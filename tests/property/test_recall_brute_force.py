@@ -169,7 +169,15 @@ def half_life_days(entry: MemoryEntry) -> float:
     return min(boosted, max(base, DECAY.longest_half_life_days))
 
 
-def weight(entry: MemoryEntry) -> float:
+def unused(entry: MemoryEntry, share: float) -> float:
+    """How far a memory sinks for being recalled without use."""
+    expected = entry.recalled_count * share
+    if entry.permanent or expected <= entry.used_count + 1:
+        return 1.0
+    return max((entry.used_count + 1) / expected, POLICY.unused_weight)
+
+
+def weight(entry: MemoryEntry, share: float) -> float:
     """Everything that the sum of the arms is multiplied by."""
     starts = (entry.created_s, entry.edited_s, entry.used_s, entry.verified_s)
     age_days = max(0.0, (NOW_S - max(at for at in starts if not isnan(at))) / DAY_S)
@@ -180,6 +188,7 @@ def weight(entry: MemoryEntry) -> float:
         * entry.confidence**POLICY.confidence_exponent
         * (POLICY.demoted_weight if entry.demoted else 1.0)
         * (POLICY.disputed_weight if entry.status == "disputed" else 1.0)
+        * unused(entry, share)
     )
 
 
@@ -194,6 +203,10 @@ def brute_force(
         if any(key.vector is not None for key in entry.keys)
     }
     low, high = normalisers.cosine_low, normalisers.cosine_high
+    seen = [entry for entry in entries if entry.agent_id in (None, query.agent_id)]
+    recalls = sum(entry.recalled_count for entry in seen)
+    used = sum(entry.used_count for entry in seen)
+    share = min(used / recalls, 1.0) if recalls else 0.0
     found: list[Scored] = []
     for entry in passing:
         at = meant.get(entry.memory_id)
@@ -201,7 +214,7 @@ def brute_force(
         shared = len(set(entry.tags) & set(query.tags)) / max(len(query.tags), 1)
         base = normalisers.w_dense * dense + normalisers.w_tag * shared
         if (at is not None and high > low) or shared:
-            found.append(Scored(entry.memory_id, base * weight(entry), entry.created_s))
+            found.append(Scored(entry.memory_id, base * weight(entry, share), entry.created_s))
     return sorted(found, key=lambda one: one.order)
 
 

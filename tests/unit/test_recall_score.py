@@ -69,7 +69,7 @@ def test_another_policy_can_be_replayed_on_the_log() -> None:
 def test_the_explanation_names_every_part_of_the_score() -> None:
     lines = {c.memory_id: explanation(c, intent=(CSV,)) for c in mixed().pool}
     assert lines["a"].startswith("score ")
-    for part in ("meaning ", "(cosine 0.80)", "words ", "tag tool:csv 0.30", "x trust 1.00"):
+    for part in ("meaning ", "(cosine 0.80)", "words ", "tag tool:csv 0.60", "x trust 1.00"):
         assert part in lines["a"]
     assert "half-life" in lines["a"]
     assert "x confidence" in lines["a"]
