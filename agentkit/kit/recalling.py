@@ -110,7 +110,7 @@ class Recaller:
         asked = Query(text="", top_k=limit, include_archived=True)
         plan = await self._planned((Search(asked, vector),), scope)
         store = await self._parts.seen(scope)
-        index = plan.index or await self._loaded(store, scope)
+        index = await self._loaded(store, scope) if plan.index is None else plan.index
 
         def work(snapshot: Snapshot) -> tuple[Neighbour, ...]:
             with index.lock:
@@ -227,7 +227,7 @@ class Recaller:
         with stages.stage("refresh"):
             store = await self._parts.seen(scope)
             plan = await self._planned(look.searches(), scope, choice=choice)
-            index = plan.index or await self._loaded(store, scope)
+            index = await self._loaded(store, scope) if plan.index is None else plan.index
         whole = plan.index is None
 
         def work(snapshot: Snapshot) -> tuple[Looked, tuple[Memory, ...]]:
