@@ -44,6 +44,7 @@ class IndexCache:
             index = self._held[user_id] = ScopeIndex()
             self._bytes[user_id] = index.nbytes
         self._held.move_to_end(user_id)
+        self._let_go()
         return index
 
     def held(self, user_id: str) -> ScopeIndex | None:
@@ -72,6 +73,10 @@ class IndexCache:
         if user_id not in self._held:
             return
         self._bytes[user_id] = self._held[user_id].nbytes
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Let go of those used longest ago, until the rest is within the budget."""
         while self.nbytes > self._max_bytes and len(self._held) > 1:
             gone, _ = self._held.popitem(last=False)
             del self._bytes[gone]
