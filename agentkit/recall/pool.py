@@ -11,6 +11,7 @@ from agentkit.recall.floor import why_refused
 from agentkit.recall.index import ScopeIndex
 from agentkit.recall.query import RankQuery
 from agentkit.recall.scan import Scan
+from agentkit.recall.top import least_of_top
 from agentkit.records import MEMORY_TYPES, Candidate, Features
 
 
@@ -149,9 +150,8 @@ def _top(
     if limit < 1:
         return []
     if len(found) > limit:
-        chosen = values[found]
-        least = np.partition(chosen, -limit)[-limit]
-        found = found[chosen >= least]
+        chosen = values if len(found) == len(values) else values[found]
+        found = found[chosen >= least_of_top(chosen, limit)]
     places: list[int] = found.tolist()
     downwards: list[float] = (-values[found]).tolist()
     newest: list[float] = (-scanned.created_s[found]).tolist()
@@ -164,13 +164,26 @@ def _ranks(index: ScopeIndex, scanned: Scan, places: Sequence[int]) -> dict[int,
     """Ranks of some memories in the whole filtered scope, from 1."""
     if not places:
         return {}
-    scores = scanned.score[list(places)][:, None]
-    ahead = (scanned.score > scores).sum(axis=1).tolist()
-    tied = (scanned.score == scores).sum(axis=1).tolist()
+    scores = scanned.score[list(places)]
+    levels = np.unique(scores)
+    # Each score falls between two levels: one look at all scores, and no table of all pairs.
+    reaching = scanned.score[scanned.score >= levels[0]]
+    above = _at_least(levels, reaching, strictly=True)
+    level_with = _at_least(levels, reaching, strictly=False) - above
+    at_level = np.searchsorted(levels, scores)
+    ahead: list[int] = above[at_level].tolist()
+    tied: list[int] = level_with[at_level].tolist()
     return {
         at: 1 + before + (_ahead_among_equals(index, scanned, at) if same > 1 else 0)
         for at, before, same in zip(places, ahead, tied, strict=True)
     }
+
+
+def _at_least(levels: Float64Array, scores: Float64Array, *, strictly: bool) -> Int64Array:
+    """How many scores lie at each level or above, or strictly above."""
+    passed = np.searchsorted(levels, scores, side="left" if strictly else "right")
+    reached = np.bincount(passed, minlength=len(levels) + 1)
+    return np.cumsum(reached[::-1])[::-1][1:]
 
 
 def _ahead_among_equals(index: ScopeIndex, scanned: Scan, at: int) -> int:

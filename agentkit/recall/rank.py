@@ -14,7 +14,7 @@ from agentkit.recall.index import ScopeIndex
 from agentkit.recall.pool import best_places, build_pool
 from agentkit.recall.popularity import used_share
 from agentkit.recall.query import Ranking, RankQuery
-from agentkit.recall.scan import scan
+from agentkit.recall.scan import chosen, scan
 from agentkit.recall.score import reweigh
 from agentkit.recall.signals import measure
 from agentkit.records import IntentTag
@@ -45,6 +45,7 @@ def _rank(
 ) -> Ranking:
     passed = passing(index, Filter.of(query), now_s=now_s, relax_below=policy.tags.relax_below)
     slots = np.flatnonzero(passed.mask)
+    taken = chosen(slots, index.slots)
     terms = query_term_counts(query.text)
     arms = measure_arms(
         index,
@@ -54,12 +55,12 @@ def _rank(
         lexical=policy.lexical,
         neighbours=policy.neighbours,
     )
-    has_vector = arms.has_vector[slots] & (query.vector is not None)
+    has_vector = arms.has_vector[taken] & (query.vector is not None)
     measured = measure(
-        arms.context_cosine[slots],
+        arms.context_cosine[taken],
         has_vector,
-        arms.context_bm25[slots],
-        arms.matched[slots],
+        arms.context_bm25[taken],
+        arms.matched[taken],
         known=arms.known,
         term_count=len(terms.terms),
         cjk=cjk_share(query.text),

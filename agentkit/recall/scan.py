@@ -22,6 +22,8 @@ from agentkit.records import IntentTag, Normalisers
 # Below the resolution of float32 cosines, so that noise in the last digits never breaks a tie.
 _SCORE_DIGITS = 9
 
+Chosen = Int64Array | slice
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Scan:
@@ -44,6 +46,16 @@ class Scan:
     created_s: Float64Array
     found: BoolArray
     matched: Float64Array
+
+
+def chosen(slots: Int64Array, number: int) -> Chosen:
+    """Return what picks slots out of a column: for all of them a slice, which copies nothing.
+
+    Args:
+        slots: shape (n,), int64, ascending.
+        number: Slots of the column.
+    """
+    return slice(None) if len(slots) == number else slots
 
 
 def scan(
@@ -70,28 +82,29 @@ def scan(
         now_s: Now, seconds since 1970 UTC.
     """
     columns = index.columns
+    taken = chosen(slots, index.slots)
     # Without a query vector no memory has a dense score, whether it is embedded or not.
-    has_vector = arms.has_vector[slots] & (normalisers.cosine_high > normalisers.cosine_low)
-    context_bm25 = arms.context_bm25[slots]
+    has_vector = arms.has_vector[taken] & (normalisers.cosine_high > normalisers.cosine_low)
+    context_bm25 = arms.context_bm25[taken]
     uses = columns.used_count if decay.boost_on == "used" else columns.recalled_count
     table = FeatureTable(
-        cosine=arms.cosine[slots],
+        cosine=arms.cosine[taken],
         has_vector=has_vector,
-        bm25=arms.bm25[slots],
-        placed=arms.placed[slots],
-        context_cosine=arms.context_cosine[slots],
+        bm25=arms.bm25[taken],
+        placed=arms.placed[taken],
+        context_cosine=arms.context_cosine[taken],
         context_bm25=context_bm25,
-        tag_overlap=_overlap(index, intent, policy=policy)[slots],
-        age_days=ages_days(columns, now_s=now_s, policy=decay)[slots],
-        uses=uses[slots],
-        used=columns.used_count[slots],
-        recalled=columns.recalled_count[slots],
-        base_days=_base_days(index, slots, decay=decay),
-        confidence=columns.confidence[slots],
-        trust=columns.trust[slots],
-        permanent=columns.permanent[slots],
-        demoted=columns.demoted[slots],
-        disputed=columns.status[slots] == STATUSES.index("disputed"),
+        tag_overlap=_overlap(index, intent, policy=policy)[taken],
+        age_days=ages_days(columns, now_s=now_s, policy=decay)[taken],
+        uses=uses[taken],
+        used=columns.used_count[taken],
+        recalled=columns.recalled_count[taken],
+        base_days=_base_days(index, taken, decay=decay),
+        confidence=columns.confidence[taken],
+        trust=columns.trust[taken],
+        permanent=columns.permanent[taken],
+        demoted=columns.demoted[taken],
+        disputed=columns.status[taken] == STATUSES.index("disputed"),
     )
     factors = factor_table(table, normalisers=normalisers, policy=policy, decay=decay)
     return Scan(
@@ -99,17 +112,17 @@ def scan(
         table=table,
         factors=factors,
         score=np.round(factors.score, _SCORE_DIGITS),
-        created_s=columns.created_s[slots],
+        created_s=columns.created_s[taken],
         found=has_vector | (context_bm25 > 0.0) | (table.tag_overlap > 0.0),
-        matched=arms.matched[slots],
+        matched=arms.matched[taken],
     )
 
 
-def _base_days(index: ScopeIndex, slots: Int64Array, *, decay: DecayPolicy) -> Float64Array:
+def _base_days(index: ScopeIndex, taken: Chosen, *, decay: DecayPolicy) -> Float64Array:
     named = [tag for tag in index.known_tags if str(tag) in decay.tags]
     return base_half_lives_days(
-        index.columns.memory_type[slots].astype(np.int64),
-        [(tag, index.tag_mask(tag)[slots]) for tag in named],
+        index.columns.memory_type[taken].astype(np.int64),
+        [(tag, index.tag_mask(tag)[taken]) for tag in named],
         policy=decay,
     )
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from agentkit.recall.columns import BoolArray, Float64Array
+from agentkit.recall.top import least_of_top
 from agentkit.records import Normalisers, QuerySignals
 
 # The lists are compared at the tenth place because that is where the reported metrics end.
@@ -67,8 +68,7 @@ def _tenth(values: Float64Array | None) -> float:
     """The tenth best, or the last of fewer."""
     if values is None:
         return 0.0
-    place = min(TOP, len(values))
-    return float(np.partition(values, -place)[-place])
+    return least_of_top(values, min(TOP, len(values)))
 
 
 def _gap(values: Float64Array | None, tenth: float) -> float:
