@@ -224,12 +224,11 @@ async def test_no_user_waits_for_the_refresh_of_another(tmp_path: Path, is_cold:
         await kit.background.join()
 
 
-async def slow_recall(kit: Kit) -> None:
-    """The promise itself: in time, empty, told; and a run that takes no harm."""
+async def slow_recall(kit: Kit) -> float:
+    """The promise itself: in time, empty, told; and a run that takes no harm. Seconds spent."""
     started = time.perf_counter()
     result = await kit.recall(QUESTION, scope=ALICE)
     spent_s = time.perf_counter() - started
-    assert spent_s < LIMIT_S, f"the recall came back after {spent_s:.3f} s"
     assert (result.hits, result.timed_out) == ((), True)
     assert "in stage embed" in result.degraded
     agent = Agent(scripted("I do not know."), capabilities=[Hindsight(kit, user_id="alice")])
@@ -243,13 +242,14 @@ async def slow_recall(kit: Kit) -> None:
         assert one.result.latency_ms["embed"] >= SLOW_S * 900
     (memory,) = await kit.memories(scope=ALICE, memory_type="semantic")
     assert memory.recalled_count == 0
+    return spent_s
 
 
 @pytest.mark.slow
 async def test_an_embedder_of_five_seconds_costs_two_seconds_and_no_run(tmp_path: Path) -> None:
     async with Kit.open(tmp_path, embedder=SlowEmbedder(), index="none", worker="external") as kit:
         await kit.remember(FACT, scope=ALICE)
-        await slow_recall(kit)
+        assert await slow_recall(kit) < LIMIT_S
 
 
 @pytest.mark.slow
@@ -261,4 +261,4 @@ async def test_a_blocking_embedder_of_five_seconds_costs_two_seconds_and_no_run(
     async with Kit.open(tmp_path, embedder=embedder, index="none", worker="external") as kit:
         await kit.remember(FACT, scope=ALICE)
         encode.slow = True
-        await slow_recall(kit)
+        assert await slow_recall(kit) < LIMIT_S

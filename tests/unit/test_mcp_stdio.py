@@ -149,6 +149,7 @@ async def test_a_client_that_stops_reading_ends_the_server() -> None:
     os.close(client.from_server)
     client.send(_lines(INITIALIZE, INITIALIZED, _call(1)))
     await asyncio.wait_for(client.done, timeout=20)
+    assert client.done.done()
 
 
 @pytest.mark.parametrize("size", [1, 65_536, 65_537, 200_000])

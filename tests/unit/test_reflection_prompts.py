@@ -89,10 +89,10 @@ def templates(repository: Path) -> Templates:
     return Templates([repository / "prompts"])
 
 
-def same(name: str, rendered: str) -> None:
+def kept(name: str) -> str:
+    """The text as it was kept; if a change is meant, keep the new one in that file."""
     file = SNAPSHOTS / f"{name}.txt"
-    kept = file.read_text(encoding="utf-8") if file.is_file() else ""
-    assert rendered + "\n" == kept, f"if the change is meant, keep the new text in {file}"
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
 def reflected(
@@ -111,9 +111,13 @@ def reflected(
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_reflect_reads_as_it_was_kept(templates: Templates, language: Language) -> None:
-    same(f"reflect.{language}", reflected(templates, language, own_run=False))
-    same(f"reflect_own_run.{language}", reflected(templates, language, own_run=True))
-    same(f"reflect_cut.{language}", reflected(templates, language, own_run=False, transcript=CUT))
+    assert reflected(templates, language, own_run=False) + "\n" == kept(f"reflect.{language}")
+    assert reflected(templates, language, own_run=True) + "\n" == kept(
+        f"reflect_own_run.{language}"
+    )
+    assert reflected(templates, language, own_run=False, transcript=CUT) + "\n" == kept(
+        f"reflect_cut.{language}"
+    )
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -128,7 +132,7 @@ def test_extract_reads_as_it_was_kept(templates: Templates, language: Language) 
         summary="",
         own_run=False,
     )
-    same(f"extract.{language}", prompt)
+    assert prompt + "\n" == kept(f"extract.{language}")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -136,17 +140,15 @@ def test_summarise_reads_as_it_was_kept(templates: Templates, language: Language
     prompt = templates.render(
         "summarise", language=language, goal=TRAJECTORY.goal, transcript=SHOWN
     )
-    same(f"summarise.{language}", prompt)
+    assert prompt + "\n" == kept(f"summarise.{language}")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_conflict_reads_as_it_was_kept(templates: Templates, language: Language) -> None:
     new = replace(OLD, memory_id="m2", content="Amounts are in dollars", source="user")
     schema = schema_text(JudgementOutput)
-    same(
-        f"conflict.{language}",
-        templates.render("conflict", language=language, new=new, old=OLD, schema=schema),
-    )
+    prompt = templates.render("conflict", language=language, new=new, old=OLD, schema=schema)
+    assert prompt + "\n" == kept(f"conflict.{language}")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
