@@ -156,7 +156,7 @@ class PlanPolicy(PolicyModel):
     Source:
         `exact_up_to` is where one scope takes up `cache_mb` (4.7 to 5.3 kB a memory, by
         `python -m tests.bench.plan`), and where its first recall takes `timeout_s`
-        (`evals/baselines/recall-speed.json`: 2.04 s for 100,000, then 88 ms). `over_fetch`: with
+        (`evals/baselines/recall-speed.json`: 2.03 s for 100,000, then 22 ms). `over_fetch`: with
         a pool of 50, 1,000 keys; of 3,000 memories of CLINC150 the ten best were 0.96 the same.
     """
 
