@@ -26,6 +26,7 @@ class Arms:
             have the same score with and without.
         context_cosine: shape (n,), float64: cosines with the neighbours in the episode.
         context_bm25: shape (n,), float64: BM25 with the neighbours in the episode.
+        has_neighbours: Whether any memory was; without, the scores with neighbours are the others.
     """
 
     cosine: Float64Array
@@ -36,6 +37,7 @@ class Arms:
     placed: BoolArray
     context_cosine: Float64Array
     context_bm25: Float64Array
+    has_neighbours: bool
 
 
 def measure_arms(
@@ -86,6 +88,7 @@ def measure_arms(
         placed=placed,
         context_cosine=context_cosine,
         context_bm25=context_bm25,
+        has_neighbours=window is not None,
     )
 
 
@@ -94,23 +97,34 @@ def _meaning(
 ) -> tuple[BoolArray, Float64Array, Float64Array]:
     """Whether each memory has a vector; its best cosine alone and with its neighbours."""
     held = keys.has_vector
-    has_vector = np.logical_or.reduceat(held, first) if len(first) else held[:0]
+    whole = bool(held.all())
+    if whole or not len(first) or len(held) == len(first):
+        has_vector = held[: len(first)]
+    else:
+        has_vector = np.logical_or.reduceat(held, first)
     nothing = np.zeros(len(first), dtype=np.float64)
     if vector is None or not len(first):
         return has_vector, nothing, nothing
     by_key = keys.cosines(vector)
-    by_key[~held] = -2.0
-    cosine = context = np.where(has_vector, _best_key(by_key, first), 0.0)
+    if not whole:
+        by_key[~held] = -2.0
+    cosine = context = _or_zero(_best_key(by_key, first), has_vector, all_have=whole)
     if window is not None:
         rows = first[window.slots]
         around = np.where(held[rows], window.mean(by_key[rows], has=held[rows]), -2.0)
         best = _best_key(_replaced(by_key, rows, around), first)
-        context = np.where(has_vector, best, 0.0)
+        context = _or_zero(best, has_vector, all_have=whole)
     return has_vector, cosine, context
+
+
+def _or_zero(cosine: Float64Array, has_vector: BoolArray, *, all_have: bool) -> Float64Array:
+    return cosine if all_have else np.where(has_vector, cosine, 0.0)
 
 
 def _best_key(by_key: Float64Array, first: Int64Array) -> Float64Array:
     """Return the greatest value over the keys of each memory."""
+    if len(by_key) == len(first):
+        return by_key
     return np.maximum.reduceat(by_key, first) if len(first) else by_key[:0]
 
 

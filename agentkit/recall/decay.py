@@ -48,23 +48,35 @@ def base_half_lives_days(
     return np.where(np.isnan(by_tag), by_type[memory_type], by_tag)
 
 
-def ages_days(columns: Columns, *, now_s: float, policy: DecayPolicy) -> Float64Array:
-    """Return the days since each memory was last made, edited, confirmed or verified.
+def last_s(columns: Columns, *, policy: DecayPolicy) -> Float64Array:
+    """Return when each memory was last made, edited, confirmed or verified.
 
     Args:
         columns: The memories.
-        now_s: Now, seconds since 1970 UTC.
         policy: Whether a recall counts as well.
 
     Returns:
-        shape (n,), float64, at least 0: a time in the future counts as now.
+        shape (n,), float64, seconds since 1970 UTC.
     """
     last = np.fmax(
         np.fmax(columns.created_s, columns.edited_s), np.fmax(columns.used_s, columns.verified_s)
     )
-    if policy.boost_on == "recalled":
-        last = np.fmax(last, columns.recalled_s)
-    return np.maximum((now_s - last) / SECONDS_PER_DAY, 0.0)
+    return np.fmax(last, columns.recalled_s) if policy.boost_on == "recalled" else last
+
+
+def ages_days(last: Float64Array, *, now_s: float) -> Float64Array:
+    """Return the days since some instants.
+
+    Args:
+        last: shape (n,), float64, as `last_s` returns them.
+        now_s: Now, seconds since 1970 UTC.
+
+    Returns:
+        shape (n,), float64, at least 0: a time in the future counts as now.
+    """
+    ages = now_s - last
+    ages /= SECONDS_PER_DAY
+    return np.maximum(ages, 0.0, out=ages)
 
 
 def half_lives_days(
@@ -100,7 +112,11 @@ def decays(
     Source:
         `design.md`, section 6: exponential forgetting above a floor.
     """
-    return policy.floor + (1.0 - policy.floor) * np.exp2(-age_days / half_life_days)
+    left = np.divide(age_days, -half_life_days)
+    np.exp2(left, out=left)
+    left *= 1.0 - policy.floor
+    left += policy.floor
+    return left
 
 
 def _type_days(memory_type: MemoryType, policy: DecayPolicy) -> float:

@@ -131,22 +131,42 @@ def _any_of(index: ScopeIndex, tags: Sequence[Tag]) -> BoolArray:
 
 def _untagged(index: ScopeIndex, wanted: Filter, *, now_s: float) -> BoolArray:
     columns = index.columns
-    mask = index.visible_to(wanted.agent_id)
-    seen: tuple[MemoryStatus, ...] = ("pending", "active", "disputed")
-    if wanted.include_archived:
-        seen = (*seen, "archived")
-    mask &= np.isin(columns.status, [STATUSES.index(status) for status in seen])
+    agent_id, archived = wanted.agent_id, wanted.include_archived
+    mask = index.derived(
+        ("shown", agent_id, archived), lambda: _shown(index, agent_id, archived=archived)
+    )
     if wanted.memory_types:
         types = [MEMORY_TYPES.index(name) for name in wanted.memory_types]
-        mask &= np.isin(columns.memory_type, types)
+        mask = mask & np.isin(columns.memory_type, types)
     if wanted.min_confidence > 0.0:
-        mask &= columns.confidence >= wanted.min_confidence
-    # NaN means unset, and every comparison with it is False.
-    mask &= ~(columns.valid_from_s > now_s)
-    mask &= ~(columns.valid_to_s <= now_s)
+        mask = mask & (columns.confidence >= wanted.min_confidence)
+    if index.derived("dated", lambda: _Dated.of(index)).any:
+        # NaN means unset, and every comparison with it is False.
+        mask = mask & ~(columns.valid_from_s > now_s) & ~(columns.valid_to_s <= now_s)
     if wanted.within is not None:
-        mask &= _created_in(index, wanted.within)
+        mask = mask & _created_in(index, wanted.within)
     return mask
+
+
+def _shown(index: ScopeIndex, agent_id: str | None, *, archived: bool) -> BoolArray:
+    """What an agent sees of the memories that have not lost their place."""
+    seen: tuple[MemoryStatus, ...] = ("pending", "active", "disputed")
+    if archived:
+        seen = (*seen, "archived")
+    shown = np.isin(index.columns.status, [STATUSES.index(status) for status in seen])
+    return index.visible_to(agent_id) & shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Dated:
+    """Whether any memory is true for a time only."""
+
+    any: bool
+
+    @classmethod
+    def of(cls, index: ScopeIndex) -> "_Dated":
+        dates = index.columns.valid_from_s, index.columns.valid_to_s
+        return cls(not all(bool(np.isnan(column).all()) for column in dates))
 
 
 def _created_in(index: ScopeIndex, within: TimeRange) -> BoolArray:

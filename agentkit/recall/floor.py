@@ -43,18 +43,17 @@ def refused(
     Returns:
         shape (n,), bool, by position in the scan.
     """
-    table = scanned.table
     below = np.zeros(len(scanned.slots), dtype=np.bool_)
     if query.floor is not None and len(below) >= policy.least_memories:
-        nearest = np.maximum(table.cosine, table.context_cosine)
-        if not (table.has_vector & (nearest >= query.floor - _COSINE_SLACK)).any():
+        nearest = np.maximum(scanned.cosine, scanned.context_cosine)
+        if not (scanned.has_vector & (nearest >= query.floor - _COSINE_SLACK)).any():
             below = scanned.matched < policy.least_matched
             for one in intent:
                 if one.origin != "prototype":
                     below &= ~index.tag_mask(one.tag)[scanned.slots]
     if query.least_similarity is not None:
-        below |= table.cosine < query.least_similarity - _COSINE_SLACK
-    return below & table.has_vector
+        below |= scanned.cosine < query.least_similarity - _COSINE_SLACK
+    return below & scanned.has_vector
 
 
 def why_refused(features: Features, *, query: RankQuery) -> str:

@@ -1,9 +1,9 @@
 """One user's memories in memory, laid out for an exact scan."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,10 @@ _COMPACT_ABOVE_SLOTS = 64
 _COMPACT_ABOVE_SHARE = 0.25
 # Ids, tags and their places in dictionaries; measured with tracemalloc on 10,000 memories.
 _BYTES_PER_MEMORY = 600
+# Of two agents with their tags; 32 bytes a memory for the greatest kind of them.
+_MOST_DERIVED = 32
+
+Made = TypeVar("Made")
 
 
 class Near(NamedTuple):
@@ -60,8 +64,8 @@ class ScopeIndex:
         self._agents: dict[str, int] = {}
         self._episode_codes: dict[str, int] = {}
         self._episode_ids: list[str | None] = []
-        self._context: Context | None = None
         self._view: Columns | None = None
+        self._derived: dict[Hashable, Any] = {}
 
     def __len__(self) -> int:
         """Number of memories held."""
@@ -102,9 +106,23 @@ class ScopeIndex:
     @property
     def context(self) -> Context:
         """Neighbours of the episodic memories, kept until the next change."""
-        if self._context is None:
-            self._context = Context.of(self.columns, self._ids)
-        return self._context
+        return self.derived("context", lambda: Context.of(self.columns, self._ids))
+
+    def derived(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made of the memories, made anew once after each change.
+
+        Counting a recall is no change, so nothing that rests on those counts belongs here.
+
+        Args:
+            key: Names it, with everything besides the memories that it depends on.
+            make: Makes it; the caller holds the lock.
+        """
+        held = self._derived.get(key)
+        if held is None:
+            if len(self._derived) >= _MOST_DERIVED:
+                self._derived.clear()
+            held = self._derived[key] = make()
+        return held
 
     @property
     def known_tags(self) -> tuple[Tag, ...]:
@@ -126,11 +144,14 @@ class ScopeIndex:
             tag: Compared byte for byte.
 
         Returns:
-            shape (slots,), bool.
+            shape (slots,), bool, not to be written to.
         """
+        return self.derived(("tag", tag), lambda: self._carrying(tag))
+
+    def _carrying(self, tag: Tag) -> BoolArray:
         mask = np.zeros(len(self._ids), dtype=np.bool_)
         mask[self._tag_slots.get(tag, [])] = True
-        return mask
+        return _fixed(mask)
 
     def visible_to(self, agent_id: str | None) -> BoolArray:
         """Return which slots are alive and may be seen by an agent.
@@ -139,14 +160,15 @@ class ScopeIndex:
             agent_id: The agent; None sees only what belongs to no agent.
 
         Returns:
-            shape (slots,), bool.
+            shape (slots,), bool, not to be written to.
         """
+        own = -1 if agent_id is None else self._agents.get(agent_id, -1)
+        return self.derived(("visible", own), lambda: self._seen_by(own))
+
+    def _seen_by(self, agent: int) -> BoolArray:
         columns = self.columns
-        seen = columns.agent == -1
-        own = self._agents.get(agent_id) if agent_id is not None else None
-        if own is not None:
-            seen |= columns.agent == own
-        return columns.alive & seen
+        seen = (columns.agent == -1) | (columns.agent == agent)
+        return _fixed(columns.alive & seen)
 
     def apply(self, changes: ScopeChanges) -> None:
         """Bring the index to a later revision.
@@ -164,7 +186,7 @@ class ScopeIndex:
                 self._clear()
             elif changes.revision < self.revision:
                 return
-            self._context = self._view = None
+            self._forget_derived()
             if changes.complete:
                 self._load(changes.entries)
             else:
@@ -178,7 +200,11 @@ class ScopeIndex:
             if dead > _COMPACT_ABOVE_SLOTS and dead > _COMPACT_ABOVE_SHARE * len(self._ids):
                 self._compact()
             # What was read meanwhile may be of fewer slots.
-            self._view = None
+            self._forget_derived()
+
+    def _forget_derived(self) -> None:
+        self._view = None
+        self._derived.clear()
 
     def count_recalled(self, memory_ids: Sequence[str], *, at_s: float) -> None:
         """Count one more recall of memories, as the store does without moving its revision.
@@ -360,6 +386,12 @@ class ScopeIndex:
 def _check_has_key(entry: MemoryEntry) -> None:
     if not entry.keys:
         raise InputError(f"memory {entry.memory_id} has no key; it needs its content at least")
+
+
+def _fixed(mask: BoolArray) -> BoolArray:
+    """Guard what is kept against whoever is handed it."""
+    mask.flags.writeable = False
+    return mask
 
 
 def _code(codes: dict[str, int], name: str | None) -> int:

@@ -11,6 +11,7 @@ from agentkit.recall.floor import why_refused
 from agentkit.recall.index import ScopeIndex
 from agentkit.recall.query import RankQuery
 from agentkit.recall.scan import Scan
+from agentkit.recall.score import FeatureTable
 from agentkit.recall.top import least_of_top
 from agentkit.records import MEMORY_TYPES, Candidate, Features
 
@@ -107,19 +108,23 @@ def build_pool(
         arm_limit: How many of each arm are added, at least 0.
     """
     ranks = {at: rank for rank, at in enumerate(best, start=1)}
-    table, words = scanned.table, scanned.table.context_bm25
+    words = scanned.context_bm25
     others = dict.fromkeys(at for at in hits if at not in ranks)
-    for values, among in ((table.context_cosine, table.has_vector), (words, words > 0.0)):
+    for values, among in ((scanned.context_cosine, scanned.has_vector), (words, words > 0.0)):
         top = _top(index, scanned, values, among=among, limit=arm_limit)
         others.update(dict.fromkeys(at for at in top if at not in ranks))
     behind = _ranks(index, scanned, list(others))
-    in_order = [*best, *sorted(behind, key=lambda at: (behind[at], _id(index, scanned, at)))]
+    in_order = [*best, *sorted(behind, key=behind.__getitem__)]
     ranks.update(behind)
     last = float(scanned.score[hits[-1]]) if hits else 0.0
     returned = frozenset(hits)
     at: Int64Array = np.array(in_order, dtype=np.int64)
-    ids = [_id(index, scanned, place) for place in in_order]
-    features, factors = _features(index, scanned, at), scanned.factors.rows(at)
+    all_ids = index.ids
+    slots: list[int] = scanned.slots[at].tolist()
+    ids = [all_ids[slot] for slot in slots]
+    table = scanned.table_of(at)
+    features = _features(index, scanned, at, table)
+    factors = scanned.factors_of(table).rows()
     refused: list[bool] = below[at].tolist()
 
     def make(place: int) -> Candidate:
@@ -155,7 +160,9 @@ def _top(
     places: list[int] = found.tolist()
     downwards: list[float] = (-values[found]).tolist()
     newest: list[float] = (-scanned.created_s[found]).tolist()
-    ids = [index.ids[slot] for slot in scanned.slots[found].tolist()]
+    all_ids = index.ids
+    slots: list[int] = scanned.slots[found].tolist()
+    ids = [all_ids[slot] for slot in slots]
     in_order = sorted(zip(downwards, newest, ids, places, strict=True))
     return [place for *_, place in in_order[:limit]]
 
@@ -165,25 +172,15 @@ def _ranks(index: ScopeIndex, scanned: Scan, places: Sequence[int]) -> dict[int,
     if not places:
         return {}
     scores = scanned.score[list(places)]
-    levels = np.unique(scores)
-    # Each score falls between two levels: one look at all scores, and no table of all pairs.
-    reaching = scanned.score[scanned.score >= levels[0]]
-    above = _at_least(levels, reaching, strictly=True)
-    level_with = _at_least(levels, reaching, strictly=False) - above
-    at_level = np.searchsorted(levels, scores)
-    ahead: list[int] = above[at_level].tolist()
-    tied: list[int] = level_with[at_level].tolist()
+    # Sorting whatever reaches them takes a third of the time of placing each between their levels.
+    reaching = np.sort(scanned.score[scanned.score >= scores.min()])
+    upto = np.searchsorted(reaching, scores, side="right")
+    ahead: list[int] = (len(reaching) - upto).tolist()
+    tied: list[int] = (upto - np.searchsorted(reaching, scores, side="left")).tolist()
     return {
         at: 1 + before + (_ahead_among_equals(index, scanned, at) if same > 1 else 0)
         for at, before, same in zip(places, ahead, tied, strict=True)
     }
-
-
-def _at_least(levels: Float64Array, scores: Float64Array, *, strictly: bool) -> Int64Array:
-    """How many scores lie at each level or above, or strictly above."""
-    passed = np.searchsorted(levels, scores, side="left" if strictly else "right")
-    reached = np.bincount(passed, minlength=len(levels) + 1)
-    return np.cumsum(reached[::-1])[::-1][1:]
 
 
 def _ahead_among_equals(index: ScopeIndex, scanned: Scan, at: int) -> int:
@@ -194,20 +191,22 @@ def _ahead_among_equals(index: ScopeIndex, scanned: Scan, at: int) -> int:
     return int(newer.sum()) + sum(_id(index, scanned, one) < own for one in same)
 
 
-def _features(index: ScopeIndex, scanned: Scan, at: Int64Array) -> Callable[[int], Features]:
+def _features(
+    index: ScopeIndex, scanned: Scan, at: Int64Array, table: FeatureTable
+) -> Callable[[int], Features]:
     """What is known of some memories; each column is read once, for all of them."""
     slots = scanned.slots[at]
-    table, columns = scanned.table, index.columns
-    placed: list[bool] = table.placed[at].tolist()
-    around = table.context_cosine[at].tolist(), table.context_bm25[at].tolist()
-    cosine, bm25 = table.cosine[at].tolist(), table.bm25[at].tolist()
-    overlap, age = table.tag_overlap[at].tolist(), table.age_days[at].tolist()
-    used, recalled = columns.used_count[slots].tolist(), columns.recalled_count[slots].tolist()
-    confidence, trust = columns.confidence[slots].tolist(), columns.trust[slots].tolist()
+    columns = index.columns
+    placed: list[bool] = table.placed.tolist()
+    around = table.context_cosine.tolist(), table.context_bm25.tolist()
+    cosine, bm25 = table.cosine.tolist(), table.bm25.tolist()
+    overlap, age = table.tag_overlap.tolist(), table.age_days.tolist()
+    used, recalled = table.used.tolist(), table.recalled.tolist()
+    confidence, trust = table.confidence.tolist(), table.trust.tolist()
     kind: list[int] = columns.memory_type[slots].tolist()
     status: list[int] = columns.status[slots].tolist()
-    permanent, demoted = columns.permanent[slots].tolist(), columns.demoted[slots].tolist()
-    has_vector: list[bool] = table.has_vector[at].tolist()
+    permanent, demoted = table.permanent.tolist(), table.demoted.tolist()
+    has_vector: list[bool] = table.has_vector.tolist()
     matched = scanned.matched[at].tolist()
     tags = [index.tags(slot) for slot in slots.tolist()]
     episodes = [index.episode_id(slot) for slot in slots.tolist()]

@@ -97,21 +97,15 @@ class FactorTable:
     def score(self) -> Float64Array:
         """Shape (n,), float64: the final score, multiplied in the order of `Factors.score`."""
         base = self.dense + self.lexical + self.tag + self.lent
-        held = base * self.decay * self.trust * self.confidence
-        return held * self.demoted * self.disputed * self.unused
+        held = self.trust * self.confidence * self.demoted * self.disputed
+        return base * self.decay * held * self.unused
 
-    def rows(self, at: Int64Array) -> Callable[[int], Factors]:
-        """Return what gives the factors of some memories, by their place in `at`.
-
-        Each column is read once, for all of them.
-
-        Args:
-            at: shape (m,), int64: positions in the columns.
-        """
+    def rows(self) -> Callable[[int], Factors]:
+        """Return what gives the factors of each memory, by its place; each column is read once."""
         names = ("dense", "lexical", "tag", "lent", "decay", "trust", "confidence")
         more = ("demoted", "disputed", "unused")
-        columns = [getattr(self, name)[at].tolist() for name in (*names, *more)]
-        half_lives: list[float] = self.half_life_days[at].tolist()
+        columns = [getattr(self, name).tolist() for name in (*names, *more)]
+        half_lives: list[float] = self.half_life_days.tolist()
 
         def make(row: int) -> Factors:
             dense, lexical, tag, lent, decay, trust, confidence, demoted, disputed, unused = (
@@ -216,10 +210,13 @@ def arm_scores(
     """
     dense = _scaled(cosine, low=normalisers.cosine_low, high=normalisers.cosine_high)
     lexical = _scaled(bm25, low=normalisers.bm25_low, high=normalisers.bm25_high)
-    return (
-        normalisers.w_dense * np.where(has_vector, dense, 0.0),
-        normalisers.w_lexical * np.where(bm25 > 0.0, lexical, 0.0),
-    )
+    dense *= normalisers.w_dense
+    lexical *= normalisers.w_lexical
+    if not has_vector.all():
+        dense[~has_vector] = 0.0
+    if normalisers.bm25_low != 0.0:
+        lexical[bm25 <= 0.0] = 0.0
+    return dense, lexical
 
 
 def factor_table(
@@ -286,7 +283,7 @@ def rescore(
     """
     table = _table([candidate.features for candidate in candidates], decay=decay)
     factors = factor_table(table, normalisers=normalisers, policy=policy, decay=decay)
-    return tuple(map(factors.rows(np.arange(len(candidates))), range(len(candidates))))
+    return tuple(map(factors.rows(), range(len(candidates))))
 
 
 def _table(rows: Sequence[Features], *, decay: DecayPolicy) -> FeatureTable:
@@ -325,4 +322,7 @@ def _scaled(values: Float64Array, *, low: float, high: float) -> Float64Array:
     """Map low to 0 and high to 1; 0 where there is no range."""
     if high <= low:
         return np.zeros_like(values)
-    return np.clip((values - low) / (high - low), 0.0, 1.0)
+    scaled = values - low
+    scaled /= high - low
+    np.maximum(scaled, 0.0, out=scaled)
+    return np.minimum(scaled, 1.0, out=scaled)

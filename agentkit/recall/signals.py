@@ -37,22 +37,24 @@ def measure(
     Returns:
         An arm that says nothing has an empty range.
     """
-    seen = cosine[has_vector]
+    number = len(cosine)
+    whole = bool(has_vector.all())
+    seen = cosine if whole else cosine[has_vector]
     high = float(seen.max()) if len(seen) else 0.0
     low = min(float(seen.min()), high - least_cosine_span) if len(seen) else 0.0
-    most = float(bm25.max()) if len(bm25) else 0.0
-    dense = np.where(has_vector, (cosine - low) / (high - low), 0.0) if high > low else None
-    lexical = bm25 / most if most > 0.0 else None
-    dense_tenth, lexical_tenth = _tenth(dense), _tenth(lexical)
+    most = float(bm25.max()) if number else 0.0
+    # Raw, since scaling all of them tells no more than scaling the two that are compared.
+    dense_tenth = _tenth(seen, number=number, instead=low) if high > low else None
+    lexical_tenth = _tenth(bm25, number=number, instead=0.0) if most > 0.0 else None
     return Normalisers(
         signals=QuerySignals(
             known=known,
             matched=float(matched.max()) if len(matched) else 0.0,
-            dense_gap=_gap(dense, dense_tenth),
-            lexical_gap=_gap(lexical, lexical_tenth),
-            dense_peak=_peak(seen),
+            dense_gap=0.0 if dense_tenth is None else (high - dense_tenth) / (high - low),
+            lexical_gap=0.0 if lexical_tenth is None else (most - lexical_tenth) / most,
+            dense_peak=_peak(seen, high=high),
             agreement=_agreement(
-                dense, lexical, dense_tenth=dense_tenth, lexical_tenth=lexical_tenth
+                cosine, has_vector, bm25, dense_tenth=dense_tenth, lexical_tenth=lexical_tenth
             ),
             length=float(np.log1p(term_count)),
             cjk=cjk,
@@ -64,33 +66,34 @@ def measure(
     )
 
 
-def _tenth(values: Float64Array | None) -> float:
-    """The tenth best, or the last of fewer."""
-    if values is None:
-        return 0.0
-    return least_of_top(values, min(TOP, len(values)))
+def _tenth(values: Float64Array, *, number: int, instead: float) -> float:
+    """The tenth best of so many, or the last of fewer; `instead` where it is one without a value.
+
+    Args:
+        values: shape (m,), float64: those that there are.
+        number: How many there would be if all had one, at least `m`.
+        instead: What counts for the others.
+    """
+    wanted = min(TOP, number)
+    return least_of_top(values, wanted) if len(values) >= wanted else instead
 
 
-def _gap(values: Float64Array | None, tenth: float) -> float:
-    """Best minus tenth best."""
-    return 0.0 if values is None else float(values.max()) - tenth
-
-
-def _peak(values: Float64Array) -> float:
+def _peak(values: Float64Array, *, high: float) -> float:
     spread = float(values.std()) if len(values) > 1 else 0.0
-    return _PEAK_SCALE * (float(values.max()) - float(values.mean())) / spread if spread else 0.0
+    return _PEAK_SCALE * (high - float(values.mean())) / spread if spread else 0.0
 
 
 def _agreement(
-    dense: Float64Array | None,
-    lexical: Float64Array | None,
+    cosine: Float64Array,
+    has_vector: BoolArray,
+    bm25: Float64Array,
     *,
-    dense_tenth: float,
-    lexical_tenth: float,
+    dense_tenth: float | None,
+    lexical_tenth: float | None,
 ) -> float:
     """Share of the ten best of one arm that are among the ten best of the other."""
-    if dense is None or lexical is None:
+    if dense_tenth is None or lexical_tenth is None:
         return 0.0
-    ours = dense >= dense_tenth
-    theirs = (lexical >= lexical_tenth) & (lexical > 0.0)
-    return min(float((ours & theirs).sum()) / min(TOP, len(dense)), 1.0)
+    best = np.flatnonzero(cosine >= dense_tenth)
+    both = has_vector[best] & (bm25[best] >= lexical_tenth) & (bm25[best] > 0.0)
+    return min(float(both.sum()) / min(TOP, len(cosine)), 1.0)

@@ -149,8 +149,8 @@ class Factors:
     @property
     def score(self) -> float:
         """The final score: base times every factor."""
-        held = self.base * self.decay * self.trust * self.confidence
-        return held * self.demoted * self.disputed * self.unused
+        held = self.trust * self.confidence * self.demoted * self.disputed
+        return self.base * self.decay * held * self.unused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from agentkit.recall.decay import (
     base_half_lives_days,
     decays,
     half_lives_days,
+    last_s,
 )
 from agentkit.recall.popularity import unused_factors, used_share
 from agentkit.records import MEMORY_TYPES, KeyEntry, MemoryEntry, ScopeChanges, Tag
@@ -207,7 +208,7 @@ def test_age_is_never_negative_and_starts_at_the_last_event(times: list[float]) 
     columns.verified_s[0] = times[3]
     counted = [NOW_S - 10 * DAY_S, times[0], times[1], times[3]]
     last = max(time for time in counted if time == time)
-    age = ages_days(columns, now_s=NOW_S, policy=DecayPolicy())[0]
+    age = ages_days(last_s(columns, policy=DecayPolicy()), now_s=NOW_S)[0]
     assert age == max((NOW_S - last) / DAY_S, 0.0)
 
 
