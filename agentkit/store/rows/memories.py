@@ -1,12 +1,14 @@
 """Reading memories."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any, cast
 
 from sqlalchemy import BindParameter, ColumnElement, bindparam, func, literal, or_, union_all
 from sqlalchemy import select as select_columns
+from sqlalchemy.orm import Mapped
 from sqlmodel import Session, col, select
 
 from agentkit.errors import NotFoundError
@@ -39,46 +41,12 @@ REPEATABLE = ("pending", "active", "disputed")
 # A row as it was selected: the object, or its columns by the same names.
 StoredMemory = Any
 
-# Built once: building them takes longer than SQLite takes to answer.
-_IDS: BindParameter[list[str]] = bindparam("ids", expanding=True)
-_STATUSES: BindParameter[list[str]] = bindparam("statuses", expanding=True)
+_SIZES = (1, 5, 10, 20, 50, 100)
+_IDS_AT_ONCE = _SIZES[-1]
+_ID_NAMES = tuple(f"id{place}" for place in range(_IDS_AT_ONCE))
 _USER: BindParameter[str] = bindparam("user")
 _AGENT: BindParameter[str] = bindparam("agent")
 _NOW: BindParameter[datetime] = bindparam("now")
-# Three questions in one: each costs more on the way than in the database.
-_PARTS = union_all(
-    select_columns(
-        literal("cue"),
-        col(MemoryKeyRow.memory_id),
-        col(MemoryKeyRow.ordinal),
-        col(MemoryKeyRow.text),
-        literal(""),
-    ).where(col(MemoryKeyRow.memory_id).in_(_IDS), col(MemoryKeyRow.kind) == "cue"),
-    select_columns(
-        literal("tag"),
-        col(MemoryTagRow.memory_id),
-        literal(0),
-        col(MemoryTagRow.facet),
-        col(MemoryTagRow.value),
-    ).where(col(MemoryTagRow.memory_id).in_(_IDS)),
-    select_columns(
-        literal("evidence"),
-        col(MemoryEvidenceRow.memory_id),
-        col(MemoryEvidenceRow.ordinal),
-        col(MemoryEvidenceRow.step_id),
-        col(MemoryEvidenceRow.quote),
-    ).where(col(MemoryEvidenceRow.memory_id).in_(_IDS)),
-)
-_OF_USER = select_columns(*Row.metadata.tables[str(MemoryRow.__tablename__)].c).where(
-    col(MemoryRow.id).in_(_IDS),
-    # As in `of_ids`: else SQLite would read every memory of the user.
-    col(MemoryRow.user_id).concat("") == _USER,
-    col(MemoryRow.status).in_(_STATUSES),
-    or_(col(MemoryRow.valid_to).is_(None), col(MemoryRow.valid_to) > _NOW),
-)
-_OF_AGENT = _OF_USER.where(
-    or_(col(MemoryRow.agent_id).is_(None), col(MemoryRow.agent_id) == _AGENT)
-)
 
 
 def find_row(session: Session, scope: Scope, memory_id: str) -> MemoryRow:
@@ -213,14 +181,16 @@ def get_shown(
         now: Current time, UTC; what has expired by then is left out.
         statuses: Statuses wanted.
     """
+    if not statuses:
+        return ()
     connection = session.connection()
-    given = {"user": scope.user_id, "now": now, "statuses": list(statuses)}
+    given: dict[str, Any] = {"user": scope.user_id, "now": now}
     if scope.agent_id is not None:
         given["agent"] = scope.agent_id
-    statement = _OF_USER if scope.agent_id is None else _OF_AGENT
     rows: list[StoredMemory] = []
-    for chunk in chunks([normalise(memory_id) for memory_id in ids]):
-        rows.extend(connection.execute(statement, {**given, "ids": chunk}).all())
+    for named in _named([normalise(memory_id) for memory_id in ids]):
+        query = _shown_query(len(named), tuple(statuses), scope.agent_id is not None)
+        rows.extend(connection.execute(query, given | named).all())
     rows.sort(key=lambda row: (-row.created_at.timestamp(), row.id))
     return load(session, rows)
 
@@ -272,8 +242,8 @@ def load(session: Session, rows: Sequence[StoredMemory]) -> tuple[Memory, ...]:
     """Return the memories of rows, in their order, with cues, tags and evidence."""
     parts: dict[tuple[str, str], list[tuple[int, str, str]]] = defaultdict(list)
     connection = session.connection()
-    for chunk in chunks([row.id for row in rows]):
-        found: Any = connection.execute(_PARTS, {"ids": chunk})
+    for named in _named([row.id for row in rows]):
+        found: Any = connection.execute(_parts_query(len(named)), named)
         for part, memory_id, ordinal, first, second in found:
             parts[part, memory_id].append((ordinal, first, second))
     return tuple(
@@ -292,6 +262,65 @@ def load(session: Session, rows: Sequence[StoredMemory]) -> tuple[Memory, ...]:
 def not_expired(now: datetime) -> ColumnElement[bool]:
     """Return the condition that a memory has not expired."""
     return or_(col(MemoryRow.valid_to).is_(None), col(MemoryRow.valid_to) > now)
+
+
+def _named(ids: Sequence[str]) -> Iterator[dict[str, str]]:
+    """The parameters of some ids, a few numbers of them only, so that few queries are built."""
+    for start in range(0, len(ids), _IDS_AT_ONCE):
+        chunk = ids[start : start + _IDS_AT_ONCE]
+        number = next(size for size in _SIZES if size >= len(chunk))
+        padded = [*chunk, *[chunk[-1]] * (number - len(chunk))]
+        yield dict(zip(_ID_NAMES, padded, strict=False))
+
+
+def _is_one_of(column: Mapped[str], number: int) -> ColumnElement[bool]:
+    """Whether a column holds one of so many ids.
+
+    `IN` takes its list to pieces at each execution, which takes longer than SQLite's answer.
+    """
+    return or_(*(column == bindparam(name) for name in _ID_NAMES[:number]))
+
+
+@cache
+def _shown_query(number: int, statuses: tuple[MemoryStatus, ...], of_agent: bool) -> Any:
+    """The rows of some memories that a scope sees. Built once, as every recall asks it."""
+    agent = col(MemoryRow.agent_id)
+    query = select_columns(*Row.metadata.tables[str(MemoryRow.__tablename__)].c).where(
+        _is_one_of(col(MemoryRow.id), number),
+        # As in `of_ids`: else SQLite would read every memory of the user.
+        col(MemoryRow.user_id).concat("") == _USER,
+        or_(*(col(MemoryRow.status) == status for status in statuses)),
+        or_(col(MemoryRow.valid_to).is_(None), col(MemoryRow.valid_to) > _NOW),
+    )
+    return query.where(or_(agent.is_(None), agent == _AGENT)) if of_agent else query
+
+
+@cache
+def _parts_query(number: int) -> Any:
+    """Cues, tags and evidence of some memories: each question costs more on the way than there."""
+    return union_all(
+        select_columns(
+            literal("cue"),
+            col(MemoryKeyRow.memory_id),
+            col(MemoryKeyRow.ordinal),
+            col(MemoryKeyRow.text),
+            literal(""),
+        ).where(_is_one_of(col(MemoryKeyRow.memory_id), number), col(MemoryKeyRow.kind) == "cue"),
+        select_columns(
+            literal("tag"),
+            col(MemoryTagRow.memory_id),
+            literal(0),
+            col(MemoryTagRow.facet),
+            col(MemoryTagRow.value),
+        ).where(_is_one_of(col(MemoryTagRow.memory_id), number)),
+        select_columns(
+            literal("evidence"),
+            col(MemoryEvidenceRow.memory_id),
+            col(MemoryEvidenceRow.ordinal),
+            col(MemoryEvidenceRow.step_id),
+            col(MemoryEvidenceRow.quote),
+        ).where(_is_one_of(col(MemoryEvidenceRow.memory_id), number)),
+    )
 
 
 def _visible_to(scope: Scope) -> ColumnElement[bool]:
