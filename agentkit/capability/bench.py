@@ -26,8 +26,6 @@ from agentkit.working import BenchItem, Pin, View, fit, handle_of, pinned_tokens
 
 PART_OVERHEAD_TOKENS = 4
 BENCH_MARK = "agentkit.bench"
-PINNED = "pinned"
-SUMMARY = "summary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +43,12 @@ class Beside:
     Attributes:
         pins: What is pinned: results by handle, and their texts where the messages are gone.
         pinned_text: The pins that no message holds, rendered as data, or "".
-        summary_text: What left the bench before, summarised and rendered as data, or "".
         handles: Whether large results name their handle, since a tool is there to open it.
     """
 
     pins: tuple[Pin, ...] = ()
     pinned_text: str = ""
-    summary_text: str = ""
     handles: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fitted:
-    """What is sent, and what left.
-
-    Attributes:
-        messages: The messages that are sent.
-        left: The parts that are not, in order.
-    """
-
-    messages: list[ModelMessage]
-    left: tuple[BenchItem, ...]
 
 
 NOTHING_BESIDE = Beside()
@@ -78,7 +61,7 @@ def fit_messages(
     policy: WorkingPolicy,
     model: str | None = None,
     beside: Beside = NOTHING_BESIDE,
-) -> Fitted:
+) -> list[ModelMessage]:
     """Return the messages that are sent: the newest steps that fit the budget, pairs kept whole.
 
     Args:
@@ -86,7 +69,7 @@ def fit_messages(
         run_id: Run that is going on; its user parts are the current prompt.
         policy: Budget and sizes.
         model: Model string, for a budget of its own, or None.
-        beside: Pins and summary.
+        beside: What is pinned.
 
     Returns:
         The same messages where everything fits; else new ones, with the stored history untouched.
@@ -94,20 +77,13 @@ def fit_messages(
     Raises:
         InputError: If what has to stay is over the budget.
     """
-    shown = put_first(messages, _data(beside.pinned_text, PINNED))
+    shown = put_first(messages, _data(beside.pinned_text))
     places, items = _items(shown, run_id=run_id, beside=beside)
     budget = max(policy.budget_for(model) - _instruction_tokens(shown), 1)
     view = fit(items, budget_tokens=budget, policy=policy)
     if not view.left and not view.texts:
-        return Fitted(messages=shown, left=())
-    summary = beside.summary_text if view.left else ""
-    cost = _tokens(summary) if summary else 0
-    if cost:
-        view = fit(items, budget_tokens=budget, policy=policy, reserve_tokens=cost)
-    rebuilt = _rebuilt(shown, places=places, view=view)
-    if cost and view.tokens + cost <= budget:
-        rebuilt = put_first(rebuilt, _data(summary, SUMMARY))
-    return Fitted(messages=rebuilt, left=tuple(items[index] for index in view.left))
+        return shown
+    return _rebuilt(shown, places=places, view=view)
 
 
 def pin_tokens(messages: Sequence[ModelMessage], *, policy: WorkingPolicy, beside: Beside) -> int:
@@ -118,7 +94,7 @@ def pin_tokens(messages: Sequence[ModelMessage], *, policy: WorkingPolicy, besid
         policy: Sizes of large results.
         beside: Pins, and the text of those that no message holds.
     """
-    shown = put_first(messages, _data(beside.pinned_text, PINNED))
+    shown = put_first(messages, _data(beside.pinned_text))
     _, items = _items(shown, run_id=None, beside=beside)
     return pinned_tokens(items, policy=policy)
 
@@ -135,11 +111,11 @@ def tool_returns(messages: Sequence[ModelMessage]) -> Iterator[ToolReturnPart]:
             yield from (part for part in message.parts if isinstance(part, ToolReturnPart))
 
 
-def _data(text: str, what: str) -> list[UserPromptPart]:
+def _data(text: str) -> list[UserPromptPart]:
     """A part of ours: data beside the messages, marked so that it is known again."""
     if not text:
         return []
-    return [UserPromptPart([TextContent(text, metadata={BENCH_MARK: what})])]
+    return [UserPromptPart([TextContent(text, metadata={BENCH_MARK: True})])]
 
 
 def _is_ours(part: object) -> bool:

@@ -217,7 +217,7 @@ class Hindsight(AbstractCapability[Any]):
             model=model_string(request_context.model),
             beside=self._beside(state, messages),
         )
-        return replace(request_context, messages=fitted.messages)
+        return replace(request_context, messages=fitted)
 
     async def wrap_run(
         self, ctx: RunContext[Any], *, handler: WrapRunHandler

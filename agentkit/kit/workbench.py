@@ -114,9 +114,7 @@ class Workbench:
         if not pins:
             return ""
         language = self._language("\n".join(pin.text for pin in pins))
-        return self._parts.templates.render(
-            "workbench", language=language, pins=tuple(pins), summary=""
-        )
+        return self._parts.templates.render("workbench", language=language, pins=tuple(pins))
 
     async def _steps(self, scope: Scope, session_id: str) -> list[Step]:
         """The steps of a session since it was closed last, in order."""

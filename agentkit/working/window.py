@@ -57,13 +57,7 @@ class View:
     tokens: int
 
 
-def fit(
-    items: Sequence[BenchItem],
-    *,
-    budget_tokens: int,
-    policy: WorkingPolicy,
-    reserve_tokens: int = 0,
-) -> View:
+def fit(items: Sequence[BenchItem], *, budget_tokens: int, policy: WorkingPolicy) -> View:
     """Return the view of a conversation that fits a token budget.
 
     System text, the current prompt and the newest step always stay; then pinned parts, then the
@@ -77,7 +71,6 @@ def fit(
         items: Parts in the order in which they are sent.
         budget_tokens: Most tokens of the view, at least 1.
         policy: Sizes of large results and of the goal.
-        reserve_tokens: Tokens left free beside what has to stay, where there is room, at least 0.
 
     Raises:
         InputError: If what has to stay is over the budget; the message names both sizes. Also if
@@ -105,8 +98,7 @@ def fit(
             f"with what is pinned the request needs {spent} tokens, over the working memory "
             f"budget of {budget_tokens}; raise `budget_tokens` in memory/working.yaml or pin less"
         )
-    room = max(budget_tokens - reserve_tokens, spent)
-    return bench.fill(needed | pinned, spent=spent, budget_tokens=room)
+    return bench.fill(needed | pinned, spent=spent, budget_tokens=budget_tokens)
 
 
 def pinned_tokens(items: Sequence[BenchItem], *, policy: WorkingPolicy) -> int:

@@ -1,6 +1,7 @@
 """The workbench tools on a real agent: large results opened again, pins that stay, isolation."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,7 @@ def with_log(agent: Agent[None, str], text: str = LOG) -> Agent[None, str]:
 class Reader:
     """A model that reads the log, then does what it is told with the handle that it was shown."""
 
-    def __init__(self, *calls: tuple[str, dict[str, object]]) -> None:
+    def __init__(self, *calls: tuple[str, Mapping[str, object]]) -> None:
         """Take the calls to make, in order; `HANDLE` in an argument is the handle shown."""
         self._calls = list(calls)
         self.handle = ""

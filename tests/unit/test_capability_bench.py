@@ -52,7 +52,7 @@ def test_no_budget_splits_a_pair_or_loses_system_text_or_the_newest_prompt() -> 
         last.instructions = "x" * 4 * (FULL_TOKENS - (budget_tokens - 200))
         policy = WorkingPolicy(budget_tokens=FULL_TOKENS)
         try:
-            view = fit_messages(messages, run_id="now", policy=policy).messages
+            view = fit_messages(messages, run_id="now", policy=policy)
         except InputError as error:
             refused.append(str(error))
             continue
@@ -77,6 +77,6 @@ def test_the_stored_history_is_left_as_it_was() -> None:
     assert isinstance(last, ModelRequest)
     last.instructions = "x" * 4 * 340
     policy = WorkingPolicy(budget_tokens=FULL_TOKENS)
-    view = fit_messages(messages, run_id="now", policy=policy).messages
+    view = fit_messages(messages, run_id="now", policy=policy)
     assert len(view) < len(messages)
     assert [len(message.parts) for message in messages] == [2, 2, 2, 1, 1]
