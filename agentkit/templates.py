@@ -48,6 +48,7 @@ PROMPT_VARIABLES: Mapping[str, frozenset[str]] = MappingProxyType(
             }
         ),
         "summarise": frozenset({"goal", "transcript"}),
+        "workbench": frozenset({"pins"}),
     }
 )
 """Variables that each prompt is given; a template may leave out all but the required ones."""
@@ -59,6 +60,7 @@ REQUIRED_VARIABLES: Mapping[str, frozenset[str]] = MappingProxyType(
         "extract": frozenset({"transcript"}),
         "reflect": frozenset({"transcript"}),
         "summarise": frozenset({"transcript"}),
+        "workbench": frozenset({"pins"}),
     }
 )
 """Variables without which a prompt could not do its work."""

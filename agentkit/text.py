@@ -4,7 +4,9 @@ import hashlib
 import re
 import struct
 import unicodedata
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -204,6 +206,56 @@ def cut_tokens(text: str, budget_tokens: int) -> str:
         else:
             high = middle - 1
     return text[:low].rstrip() + "…" if low else ""
+
+
+def split_tokens(text: str, limit_tokens: int) -> list[str]:
+    """Return a text in pieces of at most a number of estimated tokens; joined they are the text.
+
+    A piece ends at a line break where its last quarter holds one.
+
+    Args:
+        text: Any text.
+        limit_tokens: Most tokens of a piece, at least 1.
+
+    Returns:
+        The pieces in order, none empty; one empty piece for an empty text.
+    """
+    cjk = [match.start() for match in _IS_CJK.finditer(text)]
+    pieces: list[str] = []
+    start = 0
+    while start < len(text):
+        end = start + _chars_within(limit_tokens, start=start, stop=len(text), cjk=cjk)
+        if end < len(text):
+            broken = text.rfind("\n", end - (end - start) // 4, end) + 1
+            end = broken or end
+        pieces.append(text[start:end])
+        start = end
+    return pieces or [""]
+
+
+def head_chars(text: str, limit_tokens: int) -> int:
+    """Return how many characters from the start of a text a number of tokens holds.
+
+    Args:
+        text: Any text.
+        limit_tokens: Most tokens, at least 0.
+    """
+    cjk = [match.start() for match in _IS_CJK.finditer(text)]
+    return _chars_within(limit_tokens, start=0, stop=len(text), cjk=cjk) if limit_tokens else 0
+
+
+def _chars_within(limit_tokens: int, *, start: int, stop: int, cjk: Sequence[int]) -> int:
+    """Number of characters from a place that fit a limit; at least 1 where any are left."""
+    first = bisect_left(cjk, start)
+    low, high = 1, min(stop - start, int(limit_tokens * CHARS_PER_TOKEN))
+    while low < high:
+        middle = (low + high + 1) // 2
+        wide = bisect_left(cjk, start + middle) - first
+        if int(wide * TOKENS_PER_CJK_CHAR + -(-(middle - wide) // CHARS_PER_TOKEN)) <= limit_tokens:
+            low = middle
+        else:
+            high = middle - 1
+    return min(low, stop - start)
 
 
 def one_line(text: str, *, limit_chars: int) -> str:

@@ -4,8 +4,9 @@ Trouble of ours never reaches the run: whatever fails here is logged with its tr
 agent's answer goes out as if no memory were there.
 """
 
+import asyncio
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,14 +16,22 @@ from weakref import WeakValueDictionary
 from pydantic_ai import DeferredToolRequests, RunContext
 from pydantic_ai.agent import AbstractAgent, WrapperAgent
 from pydantic_ai.capabilities import AbstractCapability, WrapRunHandler
-from pydantic_ai.messages import ModelMessage, ModelRequest, TextContent, UserPromptPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    SystemPromptPart,
+    TextContent,
+    UserPromptPart,
+)
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.run import AgentRunResult
-from pydantic_ai.toolsets import AgentToolset
+from pydantic_ai.toolsets import AgentToolset, CombinedToolset
 
-from agentkit.capability.bench import fit_messages
+from agentkit.capability.bench import Beside, fit_messages
 from agentkit.capability.boundary import boundary
+from agentkit.capability.system_text import own_system_parts, with_own_system
 from agentkit.capability.tools import MemoryTools
+from agentkit.capability.workbench import WorkbenchTools, beside_of, model_string
 from agentkit.errors import InputError
 from agentkit.kit import Kit
 from agentkit.kit.running import Holder
@@ -31,6 +40,8 @@ from agentkit.records import Scope
 from agentkit.steps import BRIEFING_MARK, instructions_of, prompt_text, steps_of
 
 REFLECTION_MARK = "agentkit.reflection"
+# Reading pins off a few sealed tasks takes milliseconds; a run does not wait for a slow bucket.
+PINS_LIMIT_S = 2.0
 
 UserOf = str | Callable[[RunContext[Any]], str]
 
@@ -72,18 +83,23 @@ class RunState:
         scope: Whose run it is.
         session_id: Session it belongs to.
         continues: Whether the session goes on after this run, so that boundaries decide.
+        bench_id: Session whose pins are on the bench; that of the conversation, even where the
+            run is a task of its own.
         first_step: Number of this run's first step within the task, from 1.
         live: The run's message list as pydantic-ai keeps it; grows as the run goes.
         started: Whether the first model request was seen.
+        own_system: The agent's own system prompts, or None where the run began with no history.
         holder: Keeps the session's turn for this run.
     """
 
     scope: Scope
     session_id: str
     continues: bool
+    bench_id: str
     first_step: int = 1
     live: list[ModelMessage] = field(default_factory=list[ModelMessage])
     started: bool = False
+    own_system: tuple[SystemPromptPart, ...] | None = None
     holder: Holder = field(default_factory=Holder)
 
 
@@ -101,7 +117,9 @@ class Hindsight(AbstractCapability[Any]):
         agent_id: Name of the agent for memories of its own, or None to share with the user's
             other agents.
         project: Project folder, for specs from YAML, where no kit can be given.
-        tools: Whether the model gets `memory_search`, `memory_write` and `memory_forget`.
+        tools: Whether the model gets the memory tools (`memory_search`, `memory_write` and
+            `memory_forget`) and the workbench tools (`workbench_open`, `workbench_pin` and
+            `workbench_unpin`).
 
     Raises:
         InputError: If no user is given, or the name cannot be one.
@@ -125,7 +143,9 @@ class Hindsight(AbstractCapability[Any]):
         if self.kit is None:
             self.kit = Kit.open(self.project)
         if self.tools:
-            self._toolset = MemoryTools(self.kit, self._bound).toolset()
+            memory = MemoryTools(self.kit, self._bound).toolset()
+            workbench = WorkbenchTools(self.kit, self._bound).toolset()
+            self._toolset = CombinedToolset([memory, workbench])
 
     @classmethod
     def for_session(cls, kit: Kit, scope: Scope) -> "Hindsight":
@@ -146,7 +166,7 @@ class Hindsight(AbstractCapability[Any]):
         return self
 
     def get_toolset(self) -> AgentToolset[Any] | None:
-        """Return the memory tools, built once."""
+        """Return the memory tools and the workbench tools, built once."""
         return self._toolset
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
@@ -167,9 +187,11 @@ class Hindsight(AbstractCapability[Any]):
         if state is None:
             return request_context
         state.live = ctx.messages
-        with boundary("recalling"):
-            if not state.started:
-                state.started = True
+        first, state.started = not state.started, True
+        if first:
+            with boundary("asking the agent for its system text"):
+                state.own_system = await own_system_parts(ctx)
+            with boundary("recalling"):
                 await self._brief(ctx, state)
         with boundary("keeping the steps"):
             record = self._record(ctx, state)
@@ -182,10 +204,18 @@ class Hindsight(AbstractCapability[Any]):
         self, ctx: RunContext[Any], request_context: ModelRequestContext
     ) -> ModelRequestContext:
         """Fit the messages to the workbench; the stored history stays whole."""
-        if self._state is None:
+        state = self._state
+        if state is None:
             return request_context
+        messages = with_own_system(
+            request_context.messages, own=state.own_system, run_id=ctx.run_id
+        )
         fitted = fit_messages(
-            request_context.messages, run_id=ctx.run_id, policy=self._the_kit.policy.working
+            messages,
+            run_id=ctx.run_id,
+            policy=self._the_kit.policy.working,
+            model=model_string(request_context.model),
+            beside=self._beside(state, messages),
         )
         return replace(request_context, messages=fitted)
 
@@ -224,6 +254,7 @@ class Hindsight(AbstractCapability[Any]):
             scope=bound.scope,
             session_id=bound.session_id,
             continues=_ambient(ctx) is not None or _is_conversation(ctx),
+            bench_id=bound.session_id,
         )
         kit = self._the_kit
         await kit.start()
@@ -234,7 +265,18 @@ class Hindsight(AbstractCapability[Any]):
         elif state.continues:
             ended = await kit.begin_prompt(bound.scope, bound.session_id, prompt_text(ctx.prompt))
             state.first_step = 1 if ended else first
+            with boundary("reading what is pinned"):
+                async with asyncio.timeout(PINS_LIMIT_S):
+                    await kit.workbench.pins_of_session(bound.scope, bound.session_id)
         return state
+
+    def _beside(self, state: RunState, messages: Sequence[ModelMessage]) -> Beside:
+        """What stands on the bench beside the messages."""
+        kit = self._the_kit
+        with boundary("putting pins on the bench"):
+            pins = kit.workbench.known_pins(state.scope, state.bench_id)
+            return beside_of(kit, messages, pins=pins, handles=self.tools)
+        return Beside(handles=self.tools)
 
     async def _brief(self, ctx: RunContext[Any], state: RunState) -> None:
         """Recall for this prompt; what the user asks to remember is written at once."""
@@ -268,7 +310,7 @@ class Hindsight(AbstractCapability[Any]):
             continues=state.continues,
             steps=steps,
             instructions=instructions_of(mine),
-            model=_model_string(ctx),
+            model=model_string(ctx.model),
             failure=failure,
             tokens_in=usage[0],
             tokens_out=usage[1],
@@ -293,6 +335,8 @@ class Hindsight(AbstractCapability[Any]):
                 "finish run", lambda: kit.finish_run(record), subject=record.subject
             )
         kit.end_turn(state.scope, state.session_id, holder=state.holder)
+        if not state.continues and state.session_id == state.bench_id:
+            kit.workbench.clear(state.scope, state.bench_id)
 
 
 def _ambient(ctx: RunContext[Any]) -> Ambient | None:
@@ -320,10 +364,3 @@ def _resumes_tools(messages: list[ModelMessage]) -> bool:
     if not messages or not isinstance(messages[-1], ModelRequest):
         return False
     return not any(isinstance(part, UserPromptPart) for part in messages[-1].parts)
-
-
-def _model_string(ctx: RunContext[Any]) -> str | None:
-    """`provider:name`, from which a worker elsewhere can build the model again."""
-    system = getattr(ctx.model, "system", None)
-    name = getattr(ctx.model, "model_name", None)
-    return f"{system}:{name}" if system and name else None

@@ -1,10 +1,14 @@
 """The briefing: recall, then render what fits, as delimited data."""
 
+import logging
+
 from agentkit.kit.parts import Parts
 from agentkit.kit.recalling import Recaller
 from agentkit.recall import BriefingView, compose, focus
 from agentkit.records import Briefing, Language, Query, Scope
 from agentkit.text import estimate_tokens, language_of
+
+logger = logging.getLogger("agentkit")
 
 
 class Briefer:
@@ -44,14 +48,23 @@ class Briefer:
         def render(view: BriefingView) -> str:
             return self._parts.templates.render("briefing", language=language, **view.variables())
 
-        return compose(
+        budget = policy.budget_tokens if budget_tokens is None else budget_tokens
+        briefing = compose(
             result.hits,
-            budget_tokens=policy.budget_tokens if budget_tokens is None else budget_tokens,
+            budget_tokens=budget,
             policy=policy,
             render=render,
             estimate=estimate_tokens,
             retrieval_id=result.retrieval_id,
         )
+        if result.hits and not briefing.text:
+            logger.warning(
+                "none of %d recalled memories fits a briefing of %d tokens; raise "
+                "`briefing: budget_tokens` in memory/recall.yaml",
+                len(result.hits),
+                budget,
+            )
+        return briefing
 
     def _language(self, text: str) -> Language:
         wanted = self._parts.settings.language

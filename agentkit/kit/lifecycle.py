@@ -171,6 +171,7 @@ class Lifecycle(Running):
         if rehearse:
             return report
         self._recaller.drop(scope.user_id)
+        self.workbench.clear_user(scope.user_id)
         self.tasks.drop_live(report.target.episode_ids)
         left = (*report.left, *map(_untouched, self._copies()))
         return PurgeReport(

@@ -15,6 +15,7 @@ from agentkit.kit.reading import Reading
 from agentkit.kit.recalling import Recaller
 from agentkit.kit.reflecting import Reflector
 from agentkit.kit.tasks import RunRecord, Tasks
+from agentkit.kit.workbench import Workbench
 from agentkit.kit.worker import Worker
 from agentkit.records import Episode, Outcome, Scope
 from agentkit.store import new_id
@@ -37,6 +38,7 @@ class Running(Reading):
     Attributes:
         background: Work that must get done but that nobody waits for.
         tasks: Tasks that are open, and their sealing.
+        workbench: What is pinned in sessions, and their large results.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -49,6 +51,7 @@ class Running(Reading):
         self._parts = parts
         self.background = Background(exit_work=self._exit_work)
         self.tasks = Tasks(parts)
+        self.workbench = Workbench(parts)
         self._recaller = Recaller(parts, background=self.background)
         self._briefer = Briefer(parts, self._recaller)
         self._admitter = Admitter(parts, self._recaller)
@@ -140,6 +143,7 @@ class Running(Reading):
         episode = await self.tasks.end(
             scope, session_id, reason="closed", said=outcome or "unknown"
         )
+        self.workbench.clear(scope, session_id)
         if episode is not None:
             self._worker.wake()
         return episode

@@ -1,5 +1,7 @@
 """What `memory/working.yaml` may say: the size of the bench and what is remembered at once."""
 
+from fnmatch import fnmatchcase
+
 from pydantic import Field
 
 from agentkit.policy.model import PolicyModel
@@ -38,23 +40,67 @@ class RememberPolicy(PolicyModel):
     )
 
 
+class ModelBench(PolicyModel):
+    """What is different for some models.
+
+    Attributes:
+        budget_tokens: Most tokens of one request to them, estimated, at least 200.
+    """
+
+    budget_tokens: int = Field(ge=200)
+
+
 class WorkingPolicy(PolicyModel):
     """How much of a running task the model is sent.
 
     Attributes:
         budget_tokens: Most tokens of one request, estimated, at least 200.
+        models: What is different for some models, by model string; `*` stands for any characters.
         goal_tokens: Most tokens of the task's first prompt once it is no longer the current one.
         large_result_tokens: A tool result above this is cut to its head and tail.
-        result_head_chars: Characters kept from the start of a large tool result.
-        result_tail_chars: Characters kept from its end.
+        result_head_chars: Characters kept from the start of a large tool result; a CJK character
+            counts as four.
+        result_tail_chars: Characters kept from its end, counted likewise.
+        page_tokens: Most tokens of one page of a large result that the model opens again; a page
+            is kept below `large_result_tokens` in any case.
+        note_tokens: Most tokens of a note that the model pins to its bench.
+        pinned_tokens: Most tokens of all that is pinned, and never more than half the budget.
         success_reward: A recorded session with at least this reward counts as a success.
         remember: When a user's sentence is written to memory at once.
     """
 
     budget_tokens: int = Field(default=24_000, ge=200)
+    models: dict[str, ModelBench] = Field(default_factory=dict[str, ModelBench])
     goal_tokens: int = Field(default=800, ge=20)
     large_result_tokens: int = Field(default=2_000, ge=50)
     result_head_chars: int = Field(default=2_000, ge=0)
     result_tail_chars: int = Field(default=1_000, ge=0)
+    page_tokens: int = Field(default=1_500, ge=20)
+    note_tokens: int = Field(default=300, ge=10)
+    pinned_tokens: int = Field(default=4_000, ge=50)
     success_reward: float = Field(default=0.5, gt=0.0, le=1.0)
     remember: RememberPolicy = RememberPolicy()
+
+    def budget_for(self, model: str | None) -> int:
+        """Return the budget of a request to a model, in estimated tokens.
+
+        Args:
+            model: Model string such as `openai:gpt-4o`, or None where it is not known.
+
+        Returns:
+            The budget under the pattern with the most characters that are no `*`, of two such the
+            first by name; `budget_tokens` where none matches.
+        """
+        matching = [name for name in self.models if model and fnmatchcase(model, name)]
+        if not matching:
+            return self.budget_tokens
+        best = min(matching, key=lambda name: (name.count("*") - len(name), name))
+        return self.models[best].budget_tokens
+
+    def pin_limit_for(self, model: str | None) -> int:
+        """Return how many estimated tokens may be pinned: so that a request always has room.
+
+        Args:
+            model: Model string, or None where it is not known.
+        """
+        return min(self.pinned_tokens, self.budget_for(model) // 2)

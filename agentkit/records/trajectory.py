@@ -13,8 +13,17 @@ Outcome = Literal["success", "failure", "unknown"]
 OutcomeSource = Literal["caller", "reward", "user", "rules"]
 EndReason = Literal["done", "quiet", "topic", "idle", "closed", "recovered", "imported"]
 
-# The tools of the memory itself: how they went says nothing about a task.
-MEMORY_TOOLS = frozenset({"memory_search", "memory_write", "memory_forget"})
+# The tools of the memory and of the workbench: how they went says nothing about a task.
+MEMORY_TOOLS = frozenset(
+    {
+        "memory_search",
+        "memory_write",
+        "memory_forget",
+        "workbench_open",
+        "workbench_pin",
+        "workbench_unpin",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

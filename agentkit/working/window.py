@@ -6,7 +6,7 @@ from typing import Literal
 
 from agentkit.errors import InputError
 from agentkit.policy.working import WorkingPolicy
-from agentkit.text import cut_tokens, estimate_tokens
+from agentkit.text import CHARS_PER_TOKEN, cut_tokens, estimate_tokens, head_chars
 
 ItemKind = Literal["system", "user", "model", "tool_call", "tool_return"]
 
@@ -63,7 +63,8 @@ def fit(items: Sequence[BenchItem], *, budget_tokens: int, policy: WorkingPolicy
     System text, the current prompt and the newest step always stay; then pinned parts, then the
     goal (shortened to what is left), then the newest steps up to the first that does not fit. A
     model response and the returns of its calls are one step: they stay or go together. Large
-    tool returns are cut to head and tail wherever they stand. A return without a call leaves.
+    tool returns are cut to head and tail wherever they stand. A return without a call leaves, and
+    so does a call without a return.
     The same items give the same view, and a larger budget never keeps less.
 
     Args:
@@ -72,11 +73,17 @@ def fit(items: Sequence[BenchItem], *, budget_tokens: int, policy: WorkingPolicy
         policy: Sizes of large results and of the goal.
 
     Raises:
-        InputError: If what has to stay is over the budget; the message names both sizes.
+        InputError: If what has to stay is over the budget; the message names both sizes. Also if
+            there is nothing that could be sent.
     """
     bench = _Bench(items, policy=policy)
     newest = bench.newest_step()
     needed = bench.fixed | newest
+    if not needed:
+        raise InputError(
+            "no part of the history can be sent: its tool calls and returns belong to none of each "
+            "other; pass a prompt or a whole history"
+        )
     spent = bench.cost(needed)
     if spent > budget_tokens:
         raise InputError(
@@ -94,25 +101,42 @@ def fit(items: Sequence[BenchItem], *, budget_tokens: int, policy: WorkingPolicy
     return bench.fill(needed | pinned, spent=spent, budget_tokens=budget_tokens)
 
 
-def shorten(text: str, *, head_chars: int, tail_chars: int, handle: str) -> str:
+def pinned_tokens(items: Sequence[BenchItem], *, policy: WorkingPolicy) -> int:
+    """Return what the pinned parts cost, in estimated tokens, their whole steps included.
+
+    Args:
+        items: Parts in the order in which they are sent.
+        policy: Sizes of large results.
+    """
+    bench = _Bench(items, policy=policy)
+    return bench.cost(bench.pinned)
+
+
+def shorten(text: str, *, policy: WorkingPolicy, handle: str) -> str:
     """Return head and tail of a long text, with a mark that says what is missing.
 
     Args:
         text: Any text.
-        head_chars: Characters kept from the start, at least 0.
-        tail_chars: Characters kept from the end, at least 0.
-        handle: Name under which the whole text is kept, or "".
+        policy: Characters kept from both ends; a CJK character counts as four.
+        handle: Handle under which the whole text can be opened, or "".
 
     Returns:
         The text itself where cutting it would not make it shorter.
     """
-    missing = len(text) - head_chars - tail_chars
-    where = f"; the whole result is kept as {handle}" if handle else ""
+    head = _within(text[: policy.result_head_chars])
+    most_tail = policy.result_tail_chars
+    tail = _within(text[-most_tail:][::-1]) if most_tail else 0
+    missing = len(text) - head - tail
+    where = f"; the whole is kept as {handle}, workbench_open shows it" if handle else ""
     mark = f"\n[... {missing} characters left out{where} ...]\n"
     if missing <= len(mark):
         return text
-    tail = text[-tail_chars:] if tail_chars else ""
-    return text[:head_chars] + mark + tail
+    return text[:head] + mark + (text[-tail:] if tail else "")
+
+
+def _within(text: str) -> int:
+    """Characters from the start of a text that take no more tokens than as many English ones."""
+    return head_chars(text, int(-(-len(text) // CHARS_PER_TOKEN)))
 
 
 class _Bench:
@@ -135,8 +159,8 @@ class _Bench:
 
     def newest_step(self) -> set[int]:
         """The last step behind the current prompt, which the model has to react to."""
-        current = max((i for i, item in enumerate(self._items) if item.is_current), default=-1)
-        behind = (step for step in reversed(self.steps) if max(step) > current)
+        first = min((i for i, item in enumerate(self._items) if item.is_current), default=-1)
+        behind = (step for step in reversed(self.steps) if max(step) > first and step - self.fixed)
         return next(behind, set[int]())
 
     def cost(self, indexes: set[int]) -> int:
@@ -189,13 +213,7 @@ class _Bench:
         )
 
     def _head_and_tail(self, item: BenchItem) -> str:
-        policy = self._policy
-        return shorten(
-            item.text,
-            head_chars=policy.result_head_chars,
-            tail_chars=policy.result_tail_chars,
-            handle=item.handle,
-        )
+        return shorten(item.text, policy=self._policy, handle=item.handle)
 
     def _replace(self, index: int, text: str) -> None:
         """Put a shorter text in place of an item's own; its overhead stays."""
@@ -207,21 +225,30 @@ class _Bench:
 
 
 def _steps(items: Sequence[BenchItem]) -> list[set[int]]:
-    """Group items into steps that stay or go together, by their first item; no lone returns."""
+    """Group items into steps that stay or go together, by their first item.
+
+    A call that was never answered and a return that answers no call are in none.
+    """
     steps: dict[int, set[int]] = {}
     by_response: dict[int, int] = {}
-    by_call: dict[str, int] = {}
+    open_calls: dict[str, list[tuple[int, int]]] = {}
     for index, item in enumerate(items):
         if item.kind == "tool_return":
             # A call id may be used again in a later response: the newest call before it counts.
-            first = by_call.get(item.call_id) if item.call_id is not None else None
-            if first is not None:
-                steps[first].add(index)
+            waiting = open_calls.get(item.call_id or "")
+            if waiting:
+                first, call = waiting.pop(0)
+                steps[first] |= {call, index}
             continue
         first = index
         if item.response is not None:
             first = by_response.setdefault(item.response, index)
-        steps.setdefault(first, set()).add(index)
-        if item.kind == "tool_call" and item.call_id is not None:
-            by_call[item.call_id] = first
-    return [steps[first] for first in sorted(steps)]
+        steps.setdefault(first, set())
+        if item.kind != "tool_call":
+            steps[first].add(index)
+            continue
+        waiting = open_calls.setdefault(item.call_id or "", [])
+        if any(by != first for by, _ in waiting):
+            waiting.clear()
+        waiting.append((first, index))
+    return [steps[first] for first in sorted(steps) if steps[first]]

@@ -76,6 +76,7 @@ def test_the_stored_history_is_left_as_it_was() -> None:
     last = messages[-1]
     assert isinstance(last, ModelRequest)
     last.instructions = "x" * 4 * 340
-    view = fit_messages(messages, run_id="now", policy=WorkingPolicy(budget_tokens=FULL_TOKENS))
+    policy = WorkingPolicy(budget_tokens=FULL_TOKENS)
+    view = fit_messages(messages, run_id="now", policy=policy)
     assert len(view) < len(messages)
     assert [len(message.parts) for message in messages] == [2, 2, 2, 1, 1]

@@ -153,10 +153,20 @@ def test_a_large_result_is_cut_to_head_and_tail_with_a_handle() -> None:
 
 
 def test_shortening_never_makes_a_text_longer() -> None:
-    assert shorten("a" * 40, head_chars=20, tail_chars=10, handle="h") == "a" * 40
-    assert shorten("abc" * 100, head_chars=3, tail_chars=0, handle="") == (
+    ends = WorkingPolicy(result_head_chars=20, result_tail_chars=10)
+    assert shorten("a" * 40, policy=ends, handle="h") == "a" * 40
+    head = WorkingPolicy(result_head_chars=3, result_tail_chars=0)
+    assert shorten("abc" * 100, policy=head, handle="") == (
         "abc\n[... 297 characters left out ...]\n"
     )
+
+
+def test_a_large_chinese_result_is_cut_to_as_many_tokens_as_an_english_one() -> None:
+    shown = shorten("会议纪要" * 2_000, policy=POLICY, handle="r-1")
+    english = shorten("word" * 2_000, policy=POLICY, handle="r-1")
+    assert abs(estimate_tokens(shown) - estimate_tokens(english)) <= 10
+    assert shown.startswith("会议纪要")
+    assert shown.endswith("会议纪要")
 
 
 @pytest.mark.parametrize("text", [J, HANGUL])

@@ -97,7 +97,13 @@ class EpisodeDoor(Room):
         )
 
     async def episodes(
-        self, scope: Scope, *, limit: int = 50, offset: int = 0, reflected: bool | None = None
+        self,
+        scope: Scope,
+        *,
+        limit: int = 50,
+        offset: int = 0,
+        reflected: bool | None = None,
+        session_id: str | None = None,
     ) -> tuple[Episode, ...]:
         """Return episodes, the last ended first, ties by id.
 
@@ -106,13 +112,19 @@ class EpisodeDoor(Room):
             limit: Size of the page, at least 1.
             offset: Episodes to skip, at least 0.
             reflected: Whether their reflection must be committed, must not, or None for either.
+            session_id: Only those of this session, or None for all.
 
         Raises:
             InputError: If limit or offset is out of range.
         """
         return await self._database.read(
             lambda session: episodes.list_episodes(
-                session, scope, limit=limit, offset=offset, reflected=reflected
+                session,
+                scope,
+                limit=limit,
+                offset=offset,
+                reflected=reflected,
+                session_id=session_id,
             )
         )
 

@@ -107,6 +107,7 @@ def list_episodes(
     limit: int,
     offset: int,
     reflected: bool | None,
+    session_id: str | None = None,
 ) -> tuple[Episode, ...]:
     """Return episodes of a scope, the last ended first, ties by id.
 
@@ -116,6 +117,7 @@ def list_episodes(
         limit: Size of the page, at least 1.
         offset: Episodes to skip, at least 0.
         reflected: Whether their reflection must be committed, must not, or None for either.
+        session_id: Only those of this session, or None for all.
 
     Raises:
         InputError: If limit or offset is out of range.
@@ -127,6 +129,8 @@ def list_episodes(
     if reflected is not None:
         done = col(EpisodeRow.reflected_at)
         query = query.where(done.is_not(None) if reflected else done.is_(None))
+    if session_id is not None:
+        query = query.where(EpisodeRow.session_id == normalise(session_id))
     ordered = query.order_by(col(EpisodeRow.ended_at).desc(), col(EpisodeRow.id))
     return to_episodes(session.exec(ordered.limit(limit).offset(offset)))
 
