@@ -45,7 +45,9 @@ def find_time(text: str, *, now: datetime, zone: tzinfo) -> FoundTime | None:
     """
     moment = Moment(now, zone)
     found: list[Phrase] = []
-    for grammar in (phrases_en.GRAMMAR, phrases_zh.GRAMMAR):
+    # Each Chinese phrase holds a Chinese character.
+    chinese = () if text.isascii() else (phrases_zh.GRAMMAR,)
+    for grammar in (phrases_en.GRAMMAR, *chinese):
         found.extend(_phrases(text, grammar, moment))
     code = [match.span() for match in _CODE.finditer(text)]
     found = [one for one in found if not any(start <= one.start < end for start, end in code)]

@@ -231,16 +231,19 @@ def factor_table(
         decay: The forgetting curve.
     """
     dense, lexical = arm_scores(table.cosine, table.has_vector, table.bm25, normalisers=normalisers)
-    around = arm_scores(
-        table.context_cosine, table.has_vector, table.context_bm25, normalisers=normalisers
-    )
+    lent = np.zeros_like(dense)
+    if table.placed.any():
+        around = arm_scores(
+            table.context_cosine, table.has_vector, table.context_bm25, normalisers=normalisers
+        )
+        lent = np.where(table.placed, sum(around) - (dense + lexical), 0.0)
     half_life = half_lives_days(table.base_days, table.uses, policy=decay)
     half_life = np.where(table.permanent, np.inf, half_life)
     return FactorTable(
         dense=dense,
         lexical=lexical,
         tag=normalisers.w_tag * table.tag_overlap,
-        lent=np.where(table.placed, sum(around) - (dense + lexical), 0.0),
+        lent=lent,
         decay=decays(table.age_days, half_life, policy=decay),
         trust=table.trust,
         confidence=table.confidence**policy.confidence_exponent,
