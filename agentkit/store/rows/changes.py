@@ -32,6 +32,10 @@ from agentkit.store.tables import (
 from agentkit.store.values import VISIBLE
 from agentkit.text import unpack_terms
 
+_NO_TIMES = [None] * 6
+_UNSET = (math.nan,) * 6
+# Without a zone, as SQLite gives them.
+_EPOCH = datetime.fromtimestamp(0, UTC).replace(tzinfo=None)
 # Built once, as every recall begins with it.
 _REVISION = select_columns(
     col(ScopeRevisionRow.revision), col(ScopeRevisionRow.purged_revision)
@@ -143,9 +147,9 @@ def _memory_query(changed: ColumnElement[bool]) -> Any:
 def _entry(row: Any, *, keys: list[KeyEntry], tags: list[Tag]) -> MemoryEntry:
     memory_id, agent_id, kind, status, confidence, trust, permanent, demoted, *rest = row
     used_count, recalled_count, created, *times, episode_id, position = rest
-    # Most are unset, and calling for each of them is a third of the time of a cold scope.
+    # Most are unset, and looking at each of them is a tenth of the time of a cold scope.
     edited, used, recalled, verified, valid_from, valid_to = (
-        math.nan if at is None else _seconds(at) for at in times
+        _UNSET if times == _NO_TIMES else (math.nan if at is None else _seconds(at) for at in times)
     )
     return MemoryEntry(
         memory_id=memory_id,
@@ -273,4 +277,4 @@ def _shared_tag(facet: str, value: str) -> Tag:
 
 def _seconds(at: datetime) -> float:
     """Return seconds since 1970; SQLite's own type gives UTC without saying so."""
-    return (at.replace(tzinfo=UTC) if at.tzinfo is None else at).timestamp()
+    return (at - _EPOCH).total_seconds() if at.tzinfo is None else at.timestamp()
