@@ -1,5 +1,6 @@
-"""Bootstrap intervals of means and of differences of means. Pure; the seed is an argument."""
+"""Bootstrap intervals of means, Wilson intervals of shares. Pure; the seed is an argument."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -85,3 +86,28 @@ def interval(values: Float64Array, *, resamples: Resamples) -> Interval:
     tail = (1.0 - LEVEL) / 2.0
     low, high = np.quantile(means, [tail, 1.0 - tail]).tolist()
     return Interval(float(values.mean()), low, high)
+
+
+# The 0.975 quantile of the normal distribution, for intervals of 95 %.
+_Z = 1.959964
+
+
+def wilson(hits: int, *, of: int) -> Interval:
+    """Return a share with its 95 % score interval, which holds at 0 and 1 as well.
+
+    Args:
+        hits: How many were right, in [0, of].
+        of: How many there were.
+
+    Returns:
+        All three are NaN when there were none.
+
+    Source:
+        Wilson, JASA 1927.
+    """
+    if not of:
+        return Interval(float("nan"), float("nan"), float("nan"))
+    share, spread = hits / of, _Z * _Z / of
+    middle = (share + spread / 2) / (1 + spread)
+    half = math.sqrt(spread * share * (1 - share) + spread * spread / 4) / (1 + spread)
+    return Interval(share, max(middle - half, 0.0), min(middle + half, 1.0))

@@ -195,11 +195,32 @@ def caption(report: EvalReport) -> str:
     return "\n".join(lines)
 
 
+def cell(measured: Interval) -> str:
+    """Return a share with its interval on the line below, `-` where there is none.
+
+    Args:
+        measured: The share.
+    """
+    return _cell(measured, best=math.inf)
+
+
+def interval_json(name: str, measured: Interval) -> dict[str, JsonValue]:
+    """Return a value and its interval under `<name>` and `<name>_ci`, to four digits.
+
+    Args:
+        name: Name of what was measured.
+        measured: The value; NaN gives null.
+    """
+    return {
+        name: _number(measured.mean),
+        f"{name}_ci": [_number(measured.low), _number(measured.high)],
+    }
+
+
 def _arm_json(row: ArmResult) -> dict[str, JsonValue]:
     found: dict[str, JsonValue] = {}
     for name, measured in row.metrics.items():
-        found[name] = _number(measured.mean)
-        found[f"{name}_ci"] = [_number(measured.low), _number(measured.high)]
+        found.update(interval_json(name, measured))
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from agentkit.errors import InputError
+from agentkit.evaluation.boundary_cases import CaseHalf, Trigger
 from agentkit.evaluation.corpora.clinc150 import INDEXED_PER_INTENT, read_clinc150
 from agentkit.evaluation.corpora.corpus import Corpus, Half
 from agentkit.evaluation.corpora.locomo import DEFAULT_CATEGORIES, read_locomo
@@ -17,6 +18,7 @@ from agentkit.evaluation.corpora.xquad import read_xquad
 from agentkit.evaluation.metrics import Metric, MetricName, parse_metric
 from agentkit.policy.loader import load_yaml
 from agentkit.policy.model import PolicyModel
+from agentkit.records import Language
 
 MetricNames = tuple[MetricName, ...]
 Ages = Literal["equal", "recorded"]
@@ -257,7 +259,54 @@ class SessionsSuite(PolicyModel):
         return tuple(map(parse_metric, self.metrics))
 
 
-Suite = RetrievalSuite | SessionsSuite
+class StepCosts(PolicyModel):
+    """What a wrong boundary costs, a step.
+
+    Attributes:
+        early_step: A step that left the bench though the task went on, at least 0.
+        late_step: A step still carried though the task was over, at least 0.
+    """
+
+    early_step: float = Field(default=1.0, ge=0.0)
+    late_step: float = Field(default=0.25, ge=0.0)
+
+
+class BoundariesSuite(PolicyModel):
+    """Labelled cases of where a task ends, asked of the rules.
+
+    Attributes:
+        kind: `boundaries`.
+        name: Name of the suite in reports, that of the file.
+        title: One line for the head of the table.
+        notes: What to know when reading the figures.
+        folder: Where the cases lie, relative to the folder of the suite file.
+        half: `report` (rules are never fitted on it) or `fit`.
+        languages: Languages asked; each needs its file.
+        triggers: Rules asked, in the order of the table.
+        costs: What too early and too late cost.
+    """
+
+    kind: Literal["boundaries"]
+    name: str
+    title: str
+    notes: str = ""
+    folder: str = Field(min_length=1)
+    half: CaseHalf = "report"
+    languages: tuple[Language, ...] = Field(min_length=1)
+    triggers: tuple[Trigger, ...] = Field(min_length=1)
+    costs: StepCosts = StepCosts()
+
+    def data(self, given: Path | None, *, folder: Path) -> Path:
+        """Return where the cases lie: as given, else where the suite says.
+
+        Args:
+            given: What the caller gave, or None.
+            folder: Folder of the suite file.
+        """
+        return given or Path(os.path.normpath(folder / self.folder))
+
+
+Suite = RetrievalSuite | SessionsSuite | BoundariesSuite
 
 
 class _Head(BaseModel):
@@ -265,7 +314,7 @@ class _Head(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
-    kind: Literal["retrieval", "sessions"]
+    kind: Literal["retrieval", "sessions", "boundaries"]
 
 
 def load_suite(file: Path) -> Suite:
@@ -280,8 +329,11 @@ def load_suite(file: Path) -> Suite:
     """
     if not file.is_file():
         raise InputError(f"{file}: no such suite file; `evals/suites/` holds those that ship")
-    if load_yaml(file, _Head).kind == "sessions":
+    kind = load_yaml(file, _Head).kind
+    if kind == "sessions":
         return load_yaml(file, SessionsSuite)
+    if kind == "boundaries":
+        return load_yaml(file, BoundariesSuite)
     return load_yaml(file, RetrievalSuite)
 
 

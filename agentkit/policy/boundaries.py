@@ -76,6 +76,8 @@ class QuietRule(PolicyModel):
         enabled: Switch of this boundary.
         turns: Turns in a row without a tool call, at least 1.
         offers: Questions with which an answer concludes ("anything else?").
+        pending: Words in the last answer that leave something to be done, awaited or repaired.
+        doubts: Words of the user that leave the last turn open, as a question mark does.
     """
 
     enabled: bool = True
@@ -83,6 +85,28 @@ class QuietRule(PolicyModel):
     offers: Phrases = phrases(
         en="anything else | something else | further questions | else i can",
         zh="还有什么 | 还有其他 | 还需要 | 其他问题 | 别的问题",
+    )
+    pending: Phrases = phrases(
+        en=(
+            "i'll | i will | i continue | i go on | i keep | i leave | i install | "
+            "as soon as | once you | once the | once it | until | waiting | on hold | "
+            "still | not yet | so far | remaining | unknown | the others | "
+            "at the moment | at present | i'd have to | i would have to | i'd need | "
+            "i need | i'm going to | does not show | did not | cannot | can't"
+        ),
+        zh=(
+            "我会 | 我就 | 我将 | 我等 | 等你 | 等您 | 收到后 | 收到以后 | 以后就 | "
+            "之后就 | 之前不 | 之前先 | 再填 | 再交 | 马上 | 立刻 | 才能 | 仍然 | 仍 | "
+            "依旧 | 目前 | 还有 | 还没 | 还剩 | 尚未 | 无法 | 请告诉 | 请提供 | "
+            "请确认 | 批了"
+        ),
+    )
+    doubts: Phrases = phrases(
+        en=(
+            "why | which | who | how | what | explain | i need to know | hm no | "
+            "wrong | check again"
+        ),
+        zh=("为什么 | 怎么 | 哪 | 吗 | 是不是 | 会不会 | 不可能 | 再看看 | 不对"),
     )
 
 

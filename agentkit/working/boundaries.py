@@ -127,7 +127,8 @@ def is_done(text: str, *, rule: DoneRule) -> bool:
 def is_quiet(turns: Sequence[Turn], *, rule: QuietRule) -> bool:
     """Whether work was done with tools, and the last turns were only talk that concluded.
 
-    A task in which no tool was called never becomes quiet: a chat is not cut to pieces.
+    A task in which no tool was called never becomes quiet: a chat is not cut to pieces. Nor does
+    one whose user is still asking, or whose last answer promises, awaits or misses something.
 
     Args:
         turns: Turns of the task, in order.
@@ -137,7 +138,10 @@ def is_quiet(turns: Sequence[Turn], *, rule: QuietRule) -> bool:
     if len(tail) < rule.turns or any(turn.tool_calls for turn in tail):
         return False
     worked = any(turn.tool_calls for turn in turns[: -rule.turns])
-    return worked and _concludes(tail[-1].answer, rule=rule)
+    asked = tidy(tail[-1].user)
+    if not worked or "?" in asked or present(asked, rule.doubts):
+        return False
+    return _concludes(tail[-1].answer, rule=rule)
 
 
 def is_new_topic(prompt: str, *, cosine: float | None, rule: TopicRule) -> bool:
@@ -158,7 +162,7 @@ def is_new_topic(prompt: str, *, cosine: float | None, rule: TopicRule) -> bool:
 def _concludes(answer: str, *, rule: QuietRule) -> bool:
     """Whether an answer leaves no question open but an offer of more help."""
     said = tidy(answer)
-    if not said:
+    if not said or present(without(said, rule.offers), rule.pending):
         return False
     questions = [part for part in said.splitlines()[-1].split(". ") if "?" in part]
     return not questions or present(questions[-1], rule.offers)

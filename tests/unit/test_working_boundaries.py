@@ -107,6 +107,23 @@ def test_quiet_fires_after_work_and_two_turns_of_talk_that_concluded() -> None:
     assert decide((*OPEN, talk, offering), policy=POLICY, moment="turn_end") == "quiet"
 
 
+@pytest.mark.parametrize(
+    ("user", "answer"),
+    [
+        ("I see", "I'll send the mail as soon as she agrees."),
+        ("Tomorrow then", "Good, it stays on hold until you confirm."),
+        ("Why is it so slow?", "The index was missing."),
+        ("知道了", "收到后我就开始核对。"),
+        ("嗯", "目前还有两行没有对上。"),
+        ("是不是漏了一行", "这一行没有金额。"),
+    ],
+)
+def test_a_promise_a_wait_or_a_user_who_still_asks_is_not_quiet(user: str, answer: str) -> None:
+    talk = Turn(user="I see", answer="Yes, that is how it works.")
+    last = Turn(user=user, answer=answer)
+    assert decide((*OPEN, talk, last), policy=POLICY, moment="turn_end") is None
+
+
 def test_a_chat_without_tools_is_never_quiet() -> None:
     talk = (Turn(user="Why is the sky blue", answer="Scattering."),) * 9
     assert decide(talk, policy=POLICY, moment="turn_end") is None
