@@ -79,11 +79,11 @@ class XquadCorpus(PolicyModel):
 
     Attributes:
         reader: `xquad`.
-        direction: `<language of the questions>-<language of the memories>`.
+        direction: `<language of the questions>-<language of the memories>`, or `mixed` for both.
     """
 
     reader: Literal["xquad"]
-    direction: str = Field(pattern=r"^[a-z]{2}-[a-z]{2}$")
+    direction: str = Field(pattern=r"^[a-z]{2}-([a-z]{2}|mixed)$")
 
     def read(self, data: Path) -> Corpus:
         """Return the corpus out of a file or folder."""

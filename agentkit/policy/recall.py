@@ -36,6 +36,8 @@ class FusionPolicy(PolicyModel):
         agreement: Of the share of the ten best that both arms name.
         length: Of the logarithm of the number of the query's terms.
         cjk: Of the share of Chinese, Japanese and Korean among the query's letters.
+        unmatched: Share of the words' weight that meaning gets for a memory that holds none of
+            the query's words, in [0, 1].
 
     Source:
         `tests/bench/fit_recall.py` on the fit halves of LoCoMo part a, CLINC150, MemDaily and
@@ -52,6 +54,7 @@ class FusionPolicy(PolicyModel):
     agreement: float = 0.39
     length: float = -0.73
     cjk: float = 0.17
+    unmatched: float = Field(default=0.3, ge=0, le=1)
 
 
 class TagPolicy(PolicyModel):

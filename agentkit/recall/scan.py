@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agentkit.policy.decay import DecayPolicy
-from agentkit.policy.recall import RecallPolicy
+from agentkit.policy.recall import FusionPolicy, RecallPolicy
 from agentkit.recall.arms import Arms
 from agentkit.recall.columns import STATUSES, BoolArray, Float64Array, Int64Array
 from agentkit.recall.decay import ages_days, decays
@@ -98,7 +98,7 @@ def scan(
     has_vector = arms.has_vector[taken] & (normalisers.cosine_high > normalisers.cosine_low)
     overlap = _overlap(index, intent, policy=policy)[taken]
     context_bm25 = arms.context_bm25[taken]
-    score = _base(arms, taken, has_vector, overlap, normalisers=normalisers)
+    score = _base(arms, taken, has_vector, overlap, normalisers=normalisers, policy=policy.fusion)
     ages = ages_days(standing.last_s[taken], now_s=now_s)
     score *= decays(ages, standing.half_life_days[taken], policy=decay)
     score *= standing.held[taken]
@@ -160,17 +160,24 @@ def _base(
     overlap: Float64Array,
     *,
     normalisers: Normalisers,
+    policy: FusionPolicy,
 ) -> Float64Array:
     """What speaks for each memory before the factors, added up in the order of `Factors.base`."""
     bm25 = arms.bm25[taken]
-    dense, lexical = arm_scores(arms.cosine[taken], has_vector, bm25, normalisers=normalisers)
+    dense, lexical = arm_scores(
+        arms.cosine[taken], has_vector, bm25, normalisers=normalisers, policy=policy
+    )
     if not arms.has_neighbours:
         dense += lexical
         if normalisers.w_tag:
             dense += normalisers.w_tag * overlap
         return dense
     around = arm_scores(
-        arms.context_cosine[taken], has_vector, arms.context_bm25[taken], normalisers=normalisers
+        arms.context_cosine[taken],
+        has_vector,
+        arms.context_bm25[taken],
+        normalisers=normalisers,
+        policy=policy,
     )
     own = dense + lexical
     lent = np.where(arms.placed[taken], around[0] + around[1] - own, 0.0)

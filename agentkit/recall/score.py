@@ -198,19 +198,32 @@ def _most_by_facet(intent: Sequence[IntentTag], *, policy: TagPolicy) -> float:
 
 
 def arm_scores(
-    cosine: Float64Array, has_vector: BoolArray, bm25: Float64Array, *, normalisers: Normalisers
+    cosine: Float64Array,
+    has_vector: BoolArray,
+    bm25: Float64Array,
+    *,
+    normalisers: Normalisers,
+    policy: FusionPolicy,
 ) -> tuple[Float64Array, Float64Array]:
     """Return the weighted scores of both arms, meaning first.
+
+    Words can speak only for memories in the language of the query. Where none of them stands in a
+    memory, meaning gets some of their weight, or a scope in two languages would answer in one.
 
     Args:
         cosine: shape (n,), float64.
         has_vector: shape (n,), bool; without a vector the dense score is 0.
         bm25: shape (n,), float64; where it is 0 the lexical score is 0, whatever the range.
         normalisers: Ranges and weights.
+        policy: Share of the words' weight that meaning gets where they say nothing.
     """
     dense = _scaled(cosine, low=normalisers.cosine_low, high=normalisers.cosine_high)
     lexical = _scaled(bm25, low=normalisers.bm25_low, high=normalisers.bm25_high)
-    dense *= normalisers.w_dense
+    gained = policy.unmatched * normalisers.w_lexical
+    if gained:
+        dense *= np.where(bm25 > 0.0, normalisers.w_dense, normalisers.w_dense + gained)
+    else:
+        dense *= normalisers.w_dense
     lexical *= normalisers.w_lexical
     if not has_vector.all():
         dense[~has_vector] = 0.0
@@ -230,11 +243,21 @@ def factor_table(
         policy: Exponent of confidence and the weights of demoted, disputed and unused memories.
         decay: The forgetting curve.
     """
-    dense, lexical = arm_scores(table.cosine, table.has_vector, table.bm25, normalisers=normalisers)
+    dense, lexical = arm_scores(
+        table.cosine,
+        table.has_vector,
+        table.bm25,
+        normalisers=normalisers,
+        policy=policy.fusion,
+    )
     lent = np.zeros_like(dense)
     if table.placed.any():
         around = arm_scores(
-            table.context_cosine, table.has_vector, table.context_bm25, normalisers=normalisers
+            table.context_cosine,
+            table.has_vector,
+            table.context_bm25,
+            normalisers=normalisers,
+            policy=policy.fusion,
         )
         lent = np.where(table.placed, sum(around) - (dense + lexical), 0.0)
     half_life = half_lives_days(table.base_days, table.uses, policy=decay)

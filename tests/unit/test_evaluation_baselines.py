@@ -87,3 +87,11 @@ def test_the_committed_figures_of_the_pairs_are_by_direction_and_name_no_folder_
     expected = [key for metric in suite.metrics for key in (metric, f"{metric}_ci")]
     for rows in (found, *found["labels"].values()):
         assert all(list(row) == expected for row in rows["arms"].values())
+
+
+@pytest.mark.parametrize("name", ["xquad-zh-mixed", "xquad-en-mixed"])
+def test_a_scope_in_two_languages_is_found_better_than_by_an_even_mix(
+    repository: Path, name: str
+) -> None:
+    headline, arms = suite_of(repository, name).headline, committed(repository, name)["arms"]
+    assert arms["agentkit"][headline] > arms["fixed"][headline] + 0.1

@@ -159,6 +159,7 @@ def test_an_xquad_question_is_answered_by_the_sentence_that_holds_the_answer(
         ("zh-zh", "流速是多少？", "五月流速为每秒3.5米！"),
         ("zh-en", "流速是多少？", "It flows at 3.5 m/s in May!"),
         ("en-zh", "How fast is it?", "五月流速为每秒3.5米！"),
+        ("en-mixed", "How fast is it?", "五月流速为每秒3.5米！"),
     ):
         corpus = read_xquad(tmp_path, direction=direction)
         (group,) = corpus.groups

@@ -25,7 +25,7 @@ def test_every_key_stands_in_the_shipped_files_with_a_comment(repository: Path) 
 
 def test_every_signal_of_a_query_has_a_coefficient() -> None:
     signals = set(QuerySignals.__dataclass_fields__)
-    assert set(FusionPolicy.model_fields) == signals | {"bias"}
+    assert set(FusionPolicy.model_fields) == signals | {"bias", "unmatched"}
 
 
 def test_numbers_out_of_range_and_unknown_keys_are_refused() -> None:

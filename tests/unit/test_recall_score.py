@@ -130,3 +130,24 @@ def test_a_query_of_unknown_words_leans_to_meaning_and_one_of_known_words_to_wor
         return found.normalisers.w_dense
 
     assert dense_share("invoice 4711 paid twice") < dense_share("weird unseen vocabulary pump")
+
+
+def test_meaning_gets_weight_of_the_words_where_they_say_nothing() -> None:
+    index = holding(
+        memory("same words", "fill nulls csv", at_cosine(0.1)),
+        memory("other language", "填补空值", at_cosine(0.8)),
+        memory("neither", "x", at_cosine(0.0)),
+    )
+    query = RankQuery(text="fill nulls csv", vector=unit(1, 0), top_k=3)
+
+    def score(unmatched: float) -> dict[str, float]:
+        policy = RecallPolicy(fusion=FusionPolicy(bias=0.0, unmatched=unmatched))
+        ranked = rank(index, query, policy=policy, decay=DECAY, now_s=NOW_S)
+        again = rescore(ranked.pool, normalisers=ranked.normalisers, policy=policy, decay=DECAY)
+        assert again == tuple(candidate.factors for candidate in ranked.pool)
+        return {candidate.memory_id: candidate.score for candidate in ranked.pool}
+
+    none, all_of_it = score(0.0), score(1.0)
+    assert all_of_it["other language"] > none["other language"]
+    assert all_of_it["same words"] == none["same words"]
+    assert all_of_it["other language"] < all_of_it["same words"] + none["other language"]

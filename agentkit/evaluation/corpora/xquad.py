@@ -12,6 +12,7 @@ WANTED = (
     "XQuAD JSON (xquad.<language>.json): {data: [{paragraphs: [{context, qas: [{id, question, "
     "answers: [{text, answer_start}]}]}]}]}"
 )
+MIXED = "mixed"
 # A full stop ends a sentence when white space follows; the Chinese marks always do.
 _SENTENCE_END = re.compile(r"[。！？]+[”’」』）]*|[.!?]+[\"')\]]*(?=\s)")
 
@@ -45,7 +46,8 @@ def read_xquad(data: Path, *, direction: str = "zh-zh") -> Corpus:
 
     Args:
         data: The XQuAD folder, a file in it, or the folder above.
-        direction: `<question language>-<document language>`, such as `zh-en`.
+        direction: `<question language>-<document language>`, such as `zh-en`; with `mixed` as
+            document language every other paragraph is in Chinese and the others in English.
 
     Returns:
         One group; gold is the sentence in which the answer begins. A question has the same id
@@ -56,7 +58,7 @@ def read_xquad(data: Path, *, direction: str = "zh-zh") -> Corpus:
     """
     asked, _, told = direction.partition("-")
     questions = _read(data, language=asked)
-    contexts = questions if asked == told else _read(data, language=told)
+    contexts = questions if asked == told else _told(data, told)
     documents: list[Document] = []
     gold: dict[str, frozenset[str]] = {}
     for number, paragraph in enumerate(contexts):
@@ -75,6 +77,14 @@ def read_xquad(data: Path, *, direction: str = "zh-zh") -> Corpus:
     )
     group = Group(user_id=f"xquad-{told}", documents=tuple(documents), queries=queries)
     return Corpus(name=f"xquad {direction}", groups=(group,))
+
+
+def _told(data: Path, language: str) -> Sequence[_Paragraph]:
+    """The paragraphs that become memories; the files of all languages are parallel."""
+    if language != MIXED:
+        return _read(data, language=language)
+    both = zip(_read(data, language="zh"), _read(data, language="en"), strict=True)
+    return [pair[number % 2] for number, pair in enumerate(both)]
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
