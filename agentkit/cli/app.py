@@ -7,6 +7,7 @@ import typer
 from agentkit.cli import (
     asking,
     changing,
+    chatting,
     demo,
     indexing,
     inspecting,
@@ -56,6 +57,7 @@ def _agentkit(  # pyright: ignore[reportUnusedFunction] - typer calls it
 
 app.command("init")(starting.init)
 app.command("demo")(demo.demo)
+app.command("run")(chatting.run)
 app.command("import")(learning.import_recordings)
 app.command("reflect")(learning.reflect)
 app.command("recall")(asking.recall)
