@@ -58,6 +58,7 @@ def _agentkit(  # pyright: ignore[reportUnusedFunction] - typer calls it
 app.command("init")(starting.init)
 app.command("demo")(demo.demo)
 app.command("run")(chatting.run)
+app.command("chat")(chatting.chat)
 app.command("import")(learning.import_recordings)
 app.command("reflect")(learning.reflect)
 app.command("recall")(asking.recall)
