@@ -16,6 +16,7 @@ from agentkit.cli import (
     memories,
     moving,
     serving,
+    sessions,
     starting,
     working,
 )
@@ -67,6 +68,7 @@ app.command("forget")(asking.forget)
 app.command("purge")(changing.purge)
 app.command("feedback")(asking.feedback)
 app.add_typer(memories.app, name="memories")
+app.command("sessions")(sessions.list_sessions)
 app.command("export")(moving.export)
 app.command("restore")(moving.restore)
 app.command("eval")(measuring.evaluate)

@@ -24,7 +24,7 @@ from agentkit.records import (
     Trajectory,
 )
 from agentkit.settings import Settings
-from agentkit.store import Check, merge_checks
+from agentkit.store import Check, SessionSummary, merge_checks
 from agentkit.templates import Templates
 
 if TYPE_CHECKING:
@@ -167,6 +167,19 @@ class Reading:
         """
         store = await self._parts.seen(scope)
         return await store.episodes(scope, limit=limit, offset=offset, session_id=session_id)
+
+    async def sessions(
+        self, *, scope: Scope, limit: int = 50, offset: int = 0
+    ) -> tuple[SessionSummary, ...]:
+        """Return sessions, the last used first.
+
+        Args:
+            scope: Whose; with an agent, that agent's own.
+            limit: Most entries, at least 1.
+            offset: Entries to skip, at least 0.
+        """
+        store = await self._parts.seen(scope)
+        return await store.sessions(scope, limit=limit, offset=offset)
 
     async def trajectory(self, episode_id: str, *, scope: Scope) -> Trajectory:
         """Return the steps of an episode, checked against its hash.
