@@ -80,8 +80,11 @@ async def ask(
     task = asyncio.ensure_future(run(prompt, **options))
     try:
         await asyncio.wait([task])
-    finally:
+    except asyncio.CancelledError:
+        # What the run said and did so far is recorded before anybody goes on.
         task.cancel()
+        await asyncio.wait([task])
+        raise
     if (error := task.exception()) is not None:
         raise _failure(error) from error
     result = task.result()

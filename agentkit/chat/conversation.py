@@ -129,12 +129,15 @@ class Conversation:
 
     async def _do(self, work: "Coroutine[object, object, None]") -> None:
         """Do one thing in a task of its own, so that it alone can be stopped."""
-        self._work = asyncio.create_task(work)
+        task = self._work = asyncio.create_task(work)
         try:
-            await asyncio.wait([self._work])
-        finally:
-            task, self._work = self._work, None
+            await asyncio.wait([task])
+        except asyncio.CancelledError:
             task.cancel()
+            await asyncio.wait([task])
+            raise
+        finally:
+            self._work = None
         if task.cancelled():
             self._tell(Note("stopped"))
             return

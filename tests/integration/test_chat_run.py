@@ -127,3 +127,13 @@ async def test_a_local_server_takes_plain_names_and_no_other_provider(tmp_path: 
     async with Kit.open(tmp_path, model="anthropic:claude", **options) as kit:
         with pytest.raises(InputError, match="leave base_url out"):
             make_agent(kit)
+
+
+async def test_where_others_reflect_the_task_says_who_will(tmp_path: Path) -> None:
+    told: list[Event] = []
+    async with Kit.open(tmp_path, embedder="none", index="none", worker="external") as kit:
+        agent = make_agent(kit, model=scripted("Cleaned."))
+        await run_task(kit, agent, PREFERENCE, user_id="u1", tell=told.append, stream=False)
+    (learnt,) = [event for event in told if isinstance(event, Learnt)]
+    assert learnt.problem == "`agentkit worker` looks back on it"
+    assert learnt.memories == ()

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,6 +57,8 @@ def test_a_task_is_answered_on_stdout_and_the_next_one_recalls_it(agentkit: Comm
         assert any("metric" in memory["content"] for memory in document["recalled"])
         assert document["reflected"] is True
         assert (document["tokens_in"], document["tokens_out"]) == (7, 3)
+        # Two tasks, and the looks back on them: these ask the same server.
+        assert len(server.requests) > 2
         assert any("<memories>" in server.asked(at) for at in range(len(server.requests)))
 
 
@@ -92,3 +96,36 @@ def test_a_wrong_call_is_one_line(agentkit: Command, words: tuple[str, ...]) -> 
     assert done.returncode in (1, 2)
     assert done.returncode == (2 if words[1].isspace() else 1)
     assert done.stderr.count("\n") == 1
+
+
+def test_an_interrupted_run_leaves_without_a_traceback(
+    agentkit: Command, tmp_path: Path, repository: Path
+) -> None:
+    asked, going_on = threading.Event(), threading.Event()
+
+    def slow(body: dict[str, Any]) -> str:
+        asked.set()
+        going_on.wait(60)
+        return "Too late."
+
+    with model_server(slow) as server:
+        local = ("--model", "local", "--base-url", server.base_url)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "agentkit.cli", "run", "Hello", "--user", "u1", *local],
+            env={**os.environ, "PYTHONPATH": str(repository)},
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert asked.wait(60)
+            process.send_signal(signal.SIGINT)
+            going_on.set()
+            said, told = process.communicate(timeout=60)
+        finally:
+            going_on.set()
+            process.kill()
+            process.wait()
+    assert (process.returncode, said) == (130, "")
+    assert "Traceback" not in told
