@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("agentkit")
 
-# A recall is looked for among the newest of the log: it was made by the run at hand.
-LOOKED_THROUGH = 20
+# A recall is looked for among the newest of the log, each of which is read with its pool: it was
+# made by the run at hand, and the others leave room for runs beside it and the model's searches.
+LOOKED_THROUGH = 8
 FAILURE_CHARS = 300
 
 Run = Callable[..., Awaitable["AgentRunResult[str]"]]
