@@ -14,6 +14,7 @@
     │   ├── SchemaError        operator: the database is newer than this release
     │   └── EmbedderError      operator: the embedder changed, or cannot be loaded
     ├── MissingExtraError      operator: an optional dependency is not installed
+    ├── RunError               model: a run of the project's agent gave no answer
     └── ReflectionError        model: a critic gave nothing usable (may be retried)
 
 Every message says which thing, why, and what to do. Adapters translate third-party errors once.
@@ -161,6 +162,10 @@ class MissingExtraError(AgentkitError):
         """Name the extra and the command that installs it."""
         self.extra = extra
         super().__init__(f"{what} needs an extra: pip install '{DISTRIBUTION}[{extra}]'")
+
+
+class RunError(AgentkitError):
+    """A run of the project's agent ended without an answer."""
 
 
 class ReflectionError(AgentkitError):

@@ -24,6 +24,10 @@ _SETTINGS_TEXT = """\
 # Keys of providers stay in their own environment variables, never here.
 model: null
 
+# null: each provider's own address. A local server that speaks OpenAI's protocol (Ollama, vLLM,
+# llama.cpp) is such as http://127.0.0.1:11434/v1, with `model` named as that server names it.
+base_url: null
+
 # local (bundled, English and Chinese), minilm, or an embedder string of pydantic-ai.
 embedder: local
 

@@ -24,6 +24,9 @@ class Settings(BaseModel):
 
     Attributes:
         model: Model string of pydantic-ai for chatting and reflecting, or None for no model.
+        base_url: Address of a server that speaks OpenAI's protocol, such as
+            `http://127.0.0.1:11434/v1`, for models named without a provider or as `openai:NAME`;
+            None for OpenAI itself. Reflection asks there too.
         embedder: `local` (bundled, English and Chinese), `minilm`, or an embedder string of
             pydantic-ai such as `openai:text-embedding-3-small`.
         database_url: `sqlite:///<path>` or `postgresql://<user>@<host>/<database>`, or None for
@@ -45,6 +48,7 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     model: str | None = None
+    base_url: str | None = None
     embedder: str = "local"
     database_url: str | None = None
     state_dir: str = ".agentkit"
@@ -69,6 +73,8 @@ class Settings(BaseModel):
                 f"timezone {self.timezone!r} is not known here; give an IANA name such as "
                 "Europe/Berlin (and install tzdata where the system has no time zones)"
             ) from error
+        if self.base_url is not None and not self.base_url.startswith(("http://", "https://")):
+            raise ValueError(f"base_url {self.base_url!r} is no address; write http://HOST:PORT/v1")
         if self.index == "none" and self.index_url is not None:
             raise ValueError("index_url is given and index is none; leave one of them out")
         return self

@@ -75,6 +75,17 @@ def is_briefing(part: UserPromptPart) -> bool:
     return any(isinstance(item, TextContent) and _marked(item) for item in part.content)
 
 
+def briefing_of(part: UserPromptPart) -> str | None:
+    """Return the id of the recall that a briefing came from, or None for any other user part."""
+    if isinstance(part.content, str):
+        return None
+    for item in part.content:
+        if isinstance(item, TextContent) and _marked(item):
+            metadata = cast("dict[str, Any]", item.metadata)
+            return str(metadata[BRIEFING_MARK])
+    return None
+
+
 def prompt_text(content: object) -> str:
     """Return the text of a prompt as pydantic-ai takes it; files leave a mark such as `[image]`.
 

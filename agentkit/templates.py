@@ -29,6 +29,7 @@ LANGUAGES: tuple[Language, ...] = ("en", "zh")
 
 PROMPT_VARIABLES: Mapping[str, frozenset[str]] = MappingProxyType(
     {
+        "agent": frozenset({"date"}),
         "briefing": frozenset({"memories"}),
         "conflict": frozenset({"new", "old", "schema"}),
         "extract": frozenset(
@@ -55,6 +56,7 @@ PROMPT_VARIABLES: Mapping[str, frozenset[str]] = MappingProxyType(
 
 REQUIRED_VARIABLES: Mapping[str, frozenset[str]] = MappingProxyType(
     {
+        "agent": frozenset(),
         "briefing": frozenset({"memories"}),
         "conflict": frozenset({"new", "old"}),
         "extract": frozenset({"transcript"}),

@@ -30,6 +30,7 @@ FLOORS: dict[str, int] = {
     "session": 3,
     "jobs": 4,
     "serve": 4,
+    "chat": 4,
     "evaluation": 4,
     "cli": 5,
     "testing": 4,
@@ -67,6 +68,7 @@ LIBRARY_ROOMS: dict[str, frozenset[str]] = {
             "kit",
             "testing",
             "evaluation",
+            "chat",
         }
     ),
 }

@@ -7,6 +7,7 @@ import typer
 from agentkit.cli import (
     asking,
     changing,
+    chatting,
     demo,
     indexing,
     inspecting,
@@ -15,6 +16,7 @@ from agentkit.cli import (
     memories,
     moving,
     serving,
+    sessions,
     starting,
     working,
 )
@@ -56,6 +58,8 @@ def _agentkit(  # pyright: ignore[reportUnusedFunction] - typer calls it
 
 app.command("init")(starting.init)
 app.command("demo")(demo.demo)
+app.command("run")(chatting.run)
+app.command("chat")(chatting.chat)
 app.command("import")(learning.import_recordings)
 app.command("reflect")(learning.reflect)
 app.command("recall")(asking.recall)
@@ -64,6 +68,7 @@ app.command("forget")(asking.forget)
 app.command("purge")(changing.purge)
 app.command("feedback")(asking.feedback)
 app.add_typer(memories.app, name="memories")
+app.command("sessions")(sessions.list_sessions)
 app.command("export")(moving.export)
 app.command("restore")(moving.restore)
 app.command("eval")(measuring.evaluate)

@@ -1,7 +1,7 @@
 """Options that several commands share, so that they read the same everywhere."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -71,6 +71,31 @@ AsOfOption = Annotated[
         "instant. Nothing counts as recalled.",
     ),
 ]
+
+
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="Model string, such as openai:gpt-5; by default `model` of the settings.",
+    ),
+]
+
+BaseUrlOption = Annotated[
+    str | None,
+    typer.Option(
+        "--base-url",
+        metavar="URL",
+        help="Local server that speaks OpenAI's protocol, such as http://127.0.0.1:11434/v1.",
+    ),
+]
+
+
+def overrides_given(*, model: str | None, base_url: str | None) -> dict[str, Any]:
+    """Return the settings that options beat; what is not given is left out."""
+    given = {"model": model, "base_url": base_url}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def tags_given(tags: list[str] | None) -> object:

@@ -3,6 +3,7 @@
 import logging
 
 from agentkit.errors import ReflectionError
+from agentkit.kit.models import served_at
 from agentkit.kit.parts import Parts
 from agentkit.kit.tasks import LiveRun
 from agentkit.ports import Critic
@@ -74,7 +75,8 @@ class Critics:
         """
         model = self._policy.model
         if model is not None:
-            judge = ModelJudge(model, templates=self._parts.templates, policy=self._policy)
+            asked = served_at(model, base_url=self._parts.settings.base_url)
+            judge = ModelJudge(asked, templates=self._parts.templates, policy=self._policy)
             try:
                 return await judge.judge(new, old)
             except ReflectionError as error:
@@ -118,6 +120,8 @@ class Critics:
         model = plan.model or (live.model if live else self._string(episode))
         if model is None:
             raise ReflectionError("no model is at hand", retryable=False)
+        if isinstance(model, str):
+            model = served_at(model, base_url=self._parts.settings.base_url)
         own_run = None
         # pydantic-ai takes half a second to import, which commands without a run need not wait.
         if live is not None and plan.kind == "self":

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ from agentkit.records import (
     Trajectory,
 )
 from agentkit.settings import Settings
-from agentkit.store import Check, merge_checks
+from agentkit.store import Check, SessionSummary, merge_checks
 from agentkit.templates import Templates
 
 if TYPE_CHECKING:
@@ -74,6 +75,10 @@ class Reading:
         for problem in loaded.problems:
             logger.warning("a tool file was left out: %s", problem)
         return toolset(loaded)
+
+    def now(self) -> datetime:
+        """Return the current time by the kit's clock, in the project's time zone."""
+        return self._parts.clock().astimezone(self.settings.zone())
 
     def scope(self, user_id: str, agent_id: str | None = None) -> Scope:
         """Return the scope of a user, and optionally of one of the user's agents.
@@ -150,7 +155,7 @@ class Reading:
         return await store.episode(scope, episode_id)
 
     async def episodes(
-        self, *, scope: Scope, limit: int = 50, offset: int = 0
+        self, *, scope: Scope, limit: int = 50, offset: int = 0, session_id: str | None = None
     ) -> tuple[Episode, ...]:
         """Return episodes, newest first.
 
@@ -158,9 +163,23 @@ class Reading:
             scope: Whose episodes.
             limit: Most entries, at least 1.
             offset: Entries to skip, at least 0.
+            session_id: Only those of this session, or None.
         """
         store = await self._parts.seen(scope)
-        return await store.episodes(scope, limit=limit, offset=offset)
+        return await store.episodes(scope, limit=limit, offset=offset, session_id=session_id)
+
+    async def sessions(
+        self, *, scope: Scope, limit: int = 50, offset: int = 0
+    ) -> tuple[SessionSummary, ...]:
+        """Return sessions, the last used first.
+
+        Args:
+            scope: Whose; with an agent, that agent's own.
+            limit: Most entries, at least 1.
+            offset: Entries to skip, at least 0.
+        """
+        store = await self._parts.seen(scope)
+        return await store.sessions(scope, limit=limit, offset=offset)
 
     async def trajectory(self, episode_id: str, *, scope: Scope) -> Trajectory:
         """Return the steps of an episode, checked against its hash.

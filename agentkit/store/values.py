@@ -219,6 +219,33 @@ class OpenTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SessionSummary:
+    """A session, as a list shows it.
+
+    Attributes:
+        scope: Whose it is.
+        session_id: Its name.
+        open: Whether it has a task that is not sealed.
+        goal: What the user wanted in the open task, else in the last sealed one.
+        last_boundary: What ended the last sealed task, or None while there is none.
+        started_at: Begin of its first task, UTC.
+        last_at: Last step, UTC.
+        tasks: Sealed tasks.
+        steps: Steps of all its tasks, the open one included.
+    """
+
+    scope: Scope
+    session_id: str
+    open: bool
+    goal: str
+    last_boundary: EndReason | None
+    started_at: datetime
+    last_at: datetime
+    tasks: int
+    steps: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SettleReport:
     """What `settle` did.
 

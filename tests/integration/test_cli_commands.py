@@ -338,3 +338,16 @@ def test_reflect_says_which_critic_looked_back_and_where_the_lessons_are(
     told = shell("reflect", "--user", "u1")
     assert "rules" in told
     assert "see them: agentkit memories list --user u1" in told
+
+
+def test_sessions_are_listed_with_how_their_last_task_ended(shell: Shell, tmp_path: Path) -> None:
+    file = _write(tmp_path / "runs.jsonl", _session(1, "region"))
+    shell("import", str(file), "--user", "u1")
+    (found,) = shell.json("sessions", "--user", "u1")["sessions"]
+    assert found["open"] is False
+    assert found["last_boundary"] == "imported"
+    assert (found["tasks"], found["steps"]) == (1, 7)
+    shown = shell("sessions", "--user", "u1")
+    assert found["session_id"] in shown
+    assert "imported: Fill the missing values" in shown
+    assert shell("sessions", "--user", "u2").strip() == "no sessions"

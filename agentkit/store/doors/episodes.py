@@ -15,6 +15,7 @@ from agentkit.store.offload import offload
 from agentkit.store.processes import this_process
 from agentkit.store.rows import episodes, retrievals, sessions
 from agentkit.store.rows.jobs import add_job
+from agentkit.store.rows.session_list import list_sessions
 from agentkit.store.rows.writing import add_memories
 from agentkit.store.trajectories import pack_trajectory, unpack_trajectory
 from agentkit.store.values import (
@@ -22,6 +23,7 @@ from agentkit.store.values import (
     NewMemory,
     OpenTask,
     SealResult,
+    SessionSummary,
     StoredReflection,
 )
 
@@ -220,6 +222,23 @@ class EpisodeDoor(Room):
             scope: Whose, or None for those of all users: recovery at the next start.
         """
         return await self._database.read(lambda session: sessions.list_open_tasks(session, scope))
+
+    async def sessions(
+        self, scope: Scope, *, limit: int = 50, offset: int = 0
+    ) -> tuple[SessionSummary, ...]:
+        """Return sessions, the last used first, ties by name.
+
+        Args:
+            scope: Whose; with an agent, that agent's own.
+            limit: Size of the page, at least 1.
+            offset: Sessions to skip, at least 0.
+
+        Raises:
+            InputError: If limit or offset is out of range.
+        """
+        return await self._database.read(
+            lambda session: list_sessions(session, scope, limit=limit, offset=offset)
+        )
 
     def _write_sealed(self, session: Session, task: "_SealedTask") -> SealResult:
         """Write everything about a task whose blob is written already."""
