@@ -30,6 +30,7 @@ LANGUAGES: tuple[Language, ...] = ("en", "zh")
 PROMPT_VARIABLES: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "briefing": frozenset({"memories"}),
+        "carry_over": frozenset({"answer", "calls", "cut_off", "goal", "outcome"}),
         "conflict": frozenset({"new", "old", "schema"}),
         "extract": frozenset(
             {"lesson_limit", "recalled", "schema", "summary", "tags", "transcript"}
@@ -56,6 +57,7 @@ PROMPT_VARIABLES: Mapping[str, frozenset[str]] = MappingProxyType(
 REQUIRED_VARIABLES: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "briefing": frozenset({"memories"}),
+        "carry_over": frozenset({"goal"}),
         "conflict": frozenset({"new", "old"}),
         "extract": frozenset({"transcript"}),
         "reflect": frozenset({"transcript"}),
