@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
 from agentkit.records import Step, StepOutcome
 
 BRIEFING_MARK = "agentkit.briefing"
+CARRY_OVER_MARK = "agentkit.carry_over"
 
 _OUTCOMES: Mapping[str, StepOutcome] = {
     "success": "ok",
@@ -69,7 +70,7 @@ def instructions_of(messages: Sequence[ModelMessage]) -> str:
 
 
 def is_briefing(part: UserPromptPart) -> bool:
-    """Whether a user part is a briefing that this package put in front of the model."""
+    """Whether a user part is a briefing or a carry-over that this package put in."""
     if isinstance(part.content, str):
         return False
     return any(isinstance(item, TextContent) and _marked(item) for item in part.content)
@@ -106,7 +107,10 @@ def prompt_text(content: object) -> str:
 
 def _marked(item: TextContent) -> bool:
     metadata: object = item.metadata
-    return isinstance(metadata, dict) and BRIEFING_MARK in cast("dict[str, Any]", metadata)
+    if not isinstance(metadata, dict):
+        return False
+    marks = cast("dict[str, Any]", metadata)
+    return BRIEFING_MARK in marks or CARRY_OVER_MARK in marks
 
 
 def _drafts(message: ModelMessage) -> Iterator[Step]:

@@ -31,6 +31,7 @@ PROMPT_VARIABLES: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "agent": frozenset({"date"}),
         "briefing": frozenset({"memories"}),
+        "carry_over": frozenset({"answer", "calls", "cut_off", "goal", "outcome"}),
         "conflict": frozenset({"new", "old", "schema"}),
         "extract": frozenset(
             {"lesson_limit", "recalled", "schema", "summary", "tags", "transcript"}
@@ -58,6 +59,7 @@ REQUIRED_VARIABLES: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "agent": frozenset(),
         "briefing": frozenset({"memories"}),
+        "carry_over": frozenset({"goal"}),
         "conflict": frozenset({"new", "old"}),
         "extract": frozenset({"transcript"}),
         "reflect": frozenset({"transcript"}),

@@ -21,14 +21,17 @@ from pydantic_ai.messages import (
     ModelRequest,
     SystemPromptPart,
     TextContent,
+    ToolCallPart,
     UserPromptPart,
 )
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.run import AgentRunResult
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.toolsets import AgentToolset, CombinedToolset
 
 from agentkit.capability.bench import Beside, fit_messages
 from agentkit.capability.boundary import boundary
+from agentkit.capability.carry import carry_over, ready_to_carry
 from agentkit.capability.system_text import own_system_parts, with_own_system
 from agentkit.capability.tools import MemoryTools
 from agentkit.capability.workbench import WorkbenchTools, beside_of, model_string
@@ -87,7 +90,9 @@ class RunState:
             run is a task of its own.
         first_step: Number of this run's first step within the task, from 1.
         live: The run's message list as pydantic-ai keeps it; grows as the run goes.
+        kept: Number of messages whose steps were handed over to be written.
         started: Whether the first model request was seen.
+        fresh: Whether its session may go on where an earlier task ended.
         own_system: The agent's own system prompts, or None where the run began with no history.
         holder: Keeps the session's turn for this run.
     """
@@ -98,7 +103,9 @@ class RunState:
     bench_id: str
     first_step: int = 1
     live: list[ModelMessage] = field(default_factory=list[ModelMessage])
+    kept: int = 0
     started: bool = False
+    fresh: bool = False
     own_system: tuple[SystemPromptPart, ...] | None = None
     holder: Holder = field(default_factory=Holder)
 
@@ -191,14 +198,31 @@ class Hindsight(AbstractCapability[Any]):
         if first:
             with boundary("asking the agent for its system text"):
                 state.own_system = await own_system_parts(ctx)
+            if state.fresh:
+                await carry_over(ctx, self._the_kit, scope=state.scope, session_id=state.session_id)
             with boundary("recalling"):
                 await self._brief(ctx, state)
+        self._keep(ctx, state)
+        return request_context
+
+    async def before_tool_execute(
+        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: Any
+    ) -> Any:
+        """Keep the calls of a response before they run: one that is cut off leaves a trace."""
+        del call, tool_def
+        if self._state is not None and self._state.kept < len(ctx.messages):
+            self._state.live = ctx.messages
+            self._keep(ctx, self._state)
+        return args
+
+    def _keep(self, ctx: RunContext[Any], state: RunState) -> None:
+        """Write the steps so far, beside the run."""
         with boundary("keeping the steps"):
+            state.kept = len(state.live)
             record = self._record(ctx, state)
             self._the_kit.background.spawn(
                 "keep steps", lambda: self._the_kit.tasks.keep(record), subject=record.run_id
             )
-        return request_context
 
     async def prepare_model_request(
         self, ctx: RunContext[Any], request_context: ModelRequestContext
@@ -258,6 +282,8 @@ class Hindsight(AbstractCapability[Any]):
         )
         kit = self._the_kit
         await kit.start()
+        if state.continues and not ctx.messages:
+            await ready_to_carry(kit)
         first = await kit.take_turn(bound.scope, bound.session_id, holder=state.holder)
         if first is None:
             state.session_id = f"{bound.session_id}/{ctx.run_id}"
@@ -265,6 +291,7 @@ class Hindsight(AbstractCapability[Any]):
         elif state.continues:
             ended = await kit.begin_prompt(bound.scope, bound.session_id, prompt_text(ctx.prompt))
             state.first_step = 1 if ended else first
+            state.fresh = state.first_step == 1 and not ctx.messages
             with boundary("reading what is pinned"):
                 async with asyncio.timeout(PINS_LIMIT_S):
                     await kit.workbench.pins_of_session(bound.scope, bound.session_id)

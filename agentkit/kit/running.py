@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 from agentkit.kit.admitting import Admitter
 from agentkit.kit.background import EXIT_BUDGET_S, Background
 from agentkit.kit.briefing import Briefer
+from agentkit.kit.carrying import Carrier
 from agentkit.kit.critics import Critics
 from agentkit.kit.parts import Parts
 from agentkit.kit.reading import Reading
@@ -39,6 +40,7 @@ class Running(Reading):
         background: Work that must get done but that nobody waits for.
         tasks: Tasks that are open, and their sealing.
         workbench: What is pinned in sessions, and their large results.
+        carrier: What sessions carry over a boundary.
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -52,6 +54,7 @@ class Running(Reading):
         self.background = Background(exit_work=self._exit_work)
         self.tasks = Tasks(parts)
         self.workbench = Workbench(parts)
+        self.carrier = Carrier(parts)
         self._recaller = Recaller(parts, background=self.background)
         self._briefer = Briefer(parts, self._recaller)
         self._admitter = Admitter(parts, self._recaller)

@@ -65,6 +65,8 @@ class WorkingPolicy(PolicyModel):
             is kept below `large_result_tokens` in any case.
         note_tokens: Most tokens of a note that the model pins to its bench.
         pinned_tokens: Most tokens of all that is pinned, and never more than half the budget.
+        carry_over_tokens: Most tokens of what the next task of a session is told of the one
+            before, wrapper included, and never more than a quarter of the budget; 0 for nothing.
         success_reward: A recorded session with at least this reward counts as a success.
         remember: When a user's sentence is written to memory at once.
     """
@@ -78,6 +80,7 @@ class WorkingPolicy(PolicyModel):
     page_tokens: int = Field(default=1_500, ge=20)
     note_tokens: int = Field(default=300, ge=10)
     pinned_tokens: int = Field(default=4_000, ge=50)
+    carry_over_tokens: int = Field(default=200, ge=0)
     success_reward: float = Field(default=0.5, gt=0.0, le=1.0)
     remember: RememberPolicy = RememberPolicy()
 

@@ -1,6 +1,7 @@
 """The bounded workbench of a running task, and where the task ends. Pure throughout."""
 
 from agentkit.working.boundaries import Moment, Turn, decide, turns_of
+from agentkit.working.carry_over import CarriedCall, CarryOver, carried, fitted
 from agentkit.working.handles import Page, find_result, handle_of, page_of
 from agentkit.working.pins import (
     OPEN_TOOL,
@@ -23,15 +24,19 @@ __all__ = [
     "PIN_TOOL",
     "UNPIN_TOOL",
     "BenchItem",
+    "CarriedCall",
+    "CarryOver",
     "Moment",
     "Page",
     "Pin",
     "Sealing",
     "Turn",
     "View",
+    "carried",
     "decide",
     "find_result",
     "fit",
+    "fitted",
     "handle_of",
     "note_pin",
     "page_of",

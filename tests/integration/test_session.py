@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
 
 from agentkit import Hindsight, Kit
 from agentkit.errors import InputError
+from agentkit.steps import is_briefing
 from agentkit.testing import (
     FixedClock,
     HashEmbedder,
@@ -140,12 +141,13 @@ async def test_a_long_silence_or_another_topic_ends_the_task_before_the_next_pro
 
 
 def prompts(request: list[ModelMessage]) -> str:
+    """What users said; a carry-over tells of the task before, and is no step of it."""
     return "\n".join(
         str(part.content)
         for message in request
         if isinstance(message, ModelRequest)
         for part in message.parts
-        if isinstance(part, UserPromptPart)
+        if isinstance(part, UserPromptPart) and not is_briefing(part)
     )
 
 
