@@ -1,6 +1,7 @@
 """The bounded workbench of a running task, and where the task ends. Pure throughout."""
 
-from agentkit.working.boundaries import Moment, Turn, decide, turns_of
+from agentkit.working.boundaries import Moment, Turn, decide, open_to_meaning, turns_of
+from agentkit.working.closing import ClosingJudge, parts_of
 from agentkit.working.handles import Page, find_result, handle_of, page_of
 from agentkit.working.pins import (
     OPEN_TOOL,
@@ -23,6 +24,7 @@ __all__ = [
     "PIN_TOOL",
     "UNPIN_TOOL",
     "BenchItem",
+    "ClosingJudge",
     "Moment",
     "Page",
     "Pin",
@@ -34,7 +36,9 @@ __all__ = [
     "fit",
     "handle_of",
     "note_pin",
+    "open_to_meaning",
     "page_of",
+    "parts_of",
     "pinned_tokens",
     "pins_of",
     "result_pin",
