@@ -13,6 +13,7 @@ from agentkit.evaluation.embedding import VectorCache
 from agentkit.evaluation.intervals import Interval, wilson
 from agentkit.evaluation.report import JsonValue, cell, interval_json
 from agentkit.evaluation.suites import BoundariesSuite, StepCosts
+from agentkit.kit.closing import Closing
 from agentkit.policy import Policy
 from agentkit.policy.boundaries import BoundariesPolicy
 from agentkit.ports import Embedder
@@ -30,7 +31,8 @@ class BoundaryRow:
     Attributes:
         trigger: The rule.
         language: Language of the cases.
-        judge: `rules`, or for `topic` also `words` (the same rule without an embedder).
+        judge: `rules`; for `topic` also `words` (the same rule without an embedder), for `done`
+            with an embedder also `meaning` (what runs: words, then what they leave open).
         positives: Cases in which it should fire.
         negatives: Cases in which it should not.
         precision: Share of its firings that were right, Wilson interval; NaN if it never fired.
@@ -104,7 +106,8 @@ async def evaluate_boundaries(
     Args:
         suite: The suite.
         data: Folder of the cases.
-        embedder: Who compares prompt and task for `topic`, or None.
+        embedder: Who compares prompt and task for `topic`, and prompt and examples for `done`,
+            or None.
         policy: Policy whose rules are asked, each alone.
 
     Raises:
@@ -130,6 +133,9 @@ async def evaluate_boundaries(
         if trigger == "topic":
             bare = [fires(case, policy=policy, cosine=None) for case in asked]
             rows += _rows(asked, bare, judge="words", suite=suite)
+        if trigger == "done" and embedder is not None:
+            meant = await _meant(asked, embedder=embedder, policy=policy)
+            rows += _rows(asked, meant, judge="meaning", suite=suite)
     identity = None if embedder is None else await embedder.identity()
     return BoundariesReport(
         suite=suite.name,
@@ -143,13 +149,16 @@ async def evaluate_boundaries(
     )
 
 
-def fires(case: BoundaryCase, *, policy: Policy, cosine: float | None) -> bool:
+def fires(
+    case: BoundaryCase, *, policy: Policy, cosine: float | None, margin: float | None = None
+) -> bool:
     """Whether the rule of a case fires in it, every other rule switched off. Pure.
 
     Args:
         case: The case.
         policy: Words and thresholds.
         cosine: Cosine between prompt and task in [-1, 1], or None if unknown; for `topic`.
+        margin: How far the prompt is on the side of closing, or None if unknown; for `done`.
     """
     turns = [
         Turn(user=turn.user, answer=turn.answer, tool_calls=turn.tool_calls) for turn in case.turns
@@ -158,7 +167,7 @@ def fires(case: BoundaryCase, *, policy: Policy, cosine: float | None) -> bool:
     match case.trigger:
         case "done":
             turns.append(Turn(user=case.prompt))
-            return decide(turns, policy=alone, moment="turn_end") == "done"
+            return decide(turns, policy=alone, moment="turn_end", margin=margin) == "done"
         case "quiet":
             return decide(turns, policy=alone, moment="turn_end") == "quiet"
         case "topic":
@@ -223,6 +232,19 @@ async def _cosines(cases: Sequence[BoundaryCase], *, embedder: Embedder | None) 
     )
     count = len(asked)
     return {case.id: float(vectors[at] @ vectors[count + at]) for at, case in enumerate(asked)}
+
+
+async def _meant(
+    cases: Sequence[BoundaryCase], *, embedder: Embedder, policy: Policy
+) -> list[bool]:
+    """Return whether each case of `done` ends its task by words and meaning together."""
+    closing = Closing(embedder, policy=policy.boundaries, folder=None)
+    await closing.prepare()
+    margins = await closing.margins([case.prompt for case in cases])
+    return [
+        fires(case, policy=policy, cosine=None, margin=margin)
+        for case, margin in zip(cases, margins, strict=True)
+    ]
 
 
 def _alone(policy: BoundariesPolicy, trigger: Trigger) -> BoundariesPolicy:

@@ -169,6 +169,7 @@ class Running(Reading):
             self._worker.wake()
             # On its own: whoever waits for what was left need not wait for the embedder.
             self.background.spawn("embed the taxonomy", self._recaller.intent.prepare, lane="work")
+            self.background.spawn("embed the endings", self.tasks.closing.prepare, lane="work")
 
         self.background.spawn("take up what was left", recover, lane="work", subject=LEFT_OPEN)
 

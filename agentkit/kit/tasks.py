@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from agentkit.errors import NotFoundError
+from agentkit.kit.closing import Closing
 from agentkit.kit.embedding import try_embed
 from agentkit.kit.parts import Parts
 from agentkit.records import (
@@ -120,6 +121,7 @@ class Tasks:
     def __init__(self, parts: Parts) -> None:
         """Bind the rooms."""
         self._parts = parts
+        self.closing = Closing.of(parts)
         self._live: OrderedDict[str, LiveRun] = OrderedDict()
         self._courses: OrderedDict[tuple[Scope, str], Course] = OrderedDict()
         self._finished: OrderedDict[str, None] = OrderedDict()
@@ -162,8 +164,7 @@ class Tasks:
         if record.continues:
             store = await self._parts.store(record.scope)
             task = await store.open_task(record.scope, record.session_id)
-            turns = turns_of(task.steps) if task else ()
-            reason = decide(turns, policy=self._parts.policy.boundaries, moment="turn_end")
+            reason = await self.closing.reason(turns_of(task.steps) if task else ())
         if reason is None:
             return None
         return await self.end(record.scope, record.session_id, reason=reason, record=record)

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from agentkit.policy.closing import MeaningRule
 from agentkit.policy.model import PolicyModel
 from agentkit.policy.phrases import Phrases, phrases
 
@@ -15,6 +16,7 @@ class DoneRule(PolicyModel):
         thanks: Words that end it when the whole message holds nothing but thanks.
         fillers: Words that may stand around them without meaning anything new.
         asks: Words that ask for something new; one of them, or a question mark, and it goes on.
+        meaning: How what these words leave open is told by meaning.
     """
 
     enabled: bool = True
@@ -67,6 +69,7 @@ class DoneRule(PolicyModel):
             "不过 | 但是 | 怎么 | 什么 | 吗 | 呢 | 能不能 | 下一步"
         ),
     )
+    meaning: MeaningRule = MeaningRule()
 
 
 class QuietRule(PolicyModel):

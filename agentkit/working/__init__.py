@@ -1,7 +1,8 @@
 """The bounded workbench of a running task, and where the task ends. Pure throughout."""
 
-from agentkit.working.boundaries import Moment, Turn, decide, turns_of
+from agentkit.working.boundaries import Moment, Turn, decide, open_to_meaning, turns_of
 from agentkit.working.carry_over import CarriedCall, CarryOver, carried, fitted
+from agentkit.working.closing import ClosingJudge, parts_of
 from agentkit.working.handles import Page, find_result, handle_of, page_of
 from agentkit.working.pins import (
     OPEN_TOOL,
@@ -26,6 +27,7 @@ __all__ = [
     "BenchItem",
     "CarriedCall",
     "CarryOver",
+    "ClosingJudge",
     "Moment",
     "Page",
     "Pin",
@@ -39,7 +41,9 @@ __all__ = [
     "fitted",
     "handle_of",
     "note_pin",
+    "open_to_meaning",
     "page_of",
+    "parts_of",
     "pinned_tokens",
     "pins_of",
     "result_pin",

@@ -7,7 +7,7 @@ from typing import Literal, assert_never
 from agentkit.policy.boundaries import BoundariesPolicy, DoneRule, QuietRule, TopicRule
 from agentkit.records import EndReason, Step
 from agentkit.text import terms
-from agentkit.working.phrases import clauses, present, says_more, tidy, without
+from agentkit.working.phrases import clauses, present, says_more, tidy, unquoted, without
 
 Moment = Literal["turn_end", "prompt", "tick", "close", "start"]
 
@@ -63,6 +63,7 @@ def decide(
     idle_s: float = 0.0,
     prompt: str = "",
     cosine: float | None = None,
+    margin: float | None = None,
 ) -> EndReason | None:
     """Return why the open task ends now, or None when it goes on.
 
@@ -75,12 +76,17 @@ def decide(
         idle_s: Seconds since the last step, for `prompt` and `tick`.
         prompt: The new prompt, for `prompt`; it is no part of `turns`.
         cosine: Cosine between the new prompt and the task in [-1, 1], or None if unknown.
+        margin: How far the last message is on the side of closing, for `turn_end`, or None if
+            unknown; see `agentkit.working.closing`.
     """
     if not turns:
         return None
     match moment:
         case "turn_end":
-            if policy.done.enabled and is_done(turns[-1].user, rule=policy.done):
+            if policy.done.enabled and (
+                is_done(turns[-1].user, rule=policy.done)
+                or means_done(turns, margin=margin, rule=policy.done)
+            ):
                 return "done"
             return "quiet" if policy.quiet.enabled and is_quiet(turns, rule=policy.quiet) else None
         case "prompt" | "tick":
@@ -103,13 +109,14 @@ def is_done(text: str, *, rule: DoneRule) -> bool:
     """Whether the user says that the task is over and asks nothing new in the same breath.
 
     A message of nothing but thanks or endings is one; so is a statement whose last clause is an
-    ending. A question mark, or a word that asks, means that it goes on.
+    ending. A question mark, or a word that asks, means that it goes on. What is quoted counts
+    for nothing.
 
     Args:
         text: What the user said.
         rule: The words.
     """
-    said = tidy(text)
+    said = unquoted(tidy(text))
     thanked, ended = present(said, rule.thanks), present(said, rule.endings)
     if not (thanked or ended) or "?" in said:
         return False
@@ -122,6 +129,40 @@ def is_done(text: str, *, rule: DoneRule) -> bool:
     return present(last, rule.endings) and not says_more(
         without(last, rule.endings, rule.thanks, rule.fillers)
     )
+
+
+def open_to_meaning(turns: Sequence[Turn], *, rule: DoneRule) -> bool:
+    """Whether the last message may end the task though its words do not say so.
+
+    It does not if it opens the task, asks, quotes, is long, or if the answer before it awaits
+    something: a message that ends a task elsewhere then is what was awaited.
+
+    Args:
+        turns: Turns of the task, in order.
+        rule: The words.
+    """
+    if not rule.meaning.enabled or len(turns) < 2:
+        return False
+    said, answer = tidy(turns[-1].user), tidy(turns[-2].answer)
+    if not says_more(said) or "?" in said + answer or unquoted(said) != said:
+        return False
+    if len(terms(said)) > rule.meaning.most_terms:
+        return False
+    asks = present(without(said, rule.endings, rule.thanks), rule.asks)
+    return not asks and not present(answer, rule.meaning.awaits)
+
+
+def means_done(turns: Sequence[Turn], *, margin: float | None, rule: DoneRule) -> bool:
+    """Whether the last message means that the task is over.
+
+    Args:
+        turns: Turns of the task, in order.
+        margin: How far it is on the side of closing, or None if unknown.
+        rule: Threshold and words.
+    """
+    if margin is None or margin < rule.meaning.least_margin:
+        return False
+    return open_to_meaning(turns, rule=rule)
 
 
 def is_quiet(turns: Sequence[Turn], *, rule: QuietRule) -> bool:

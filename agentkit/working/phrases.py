@@ -8,6 +8,7 @@ from agentkit.policy.phrases import Phrases
 from agentkit.text import normalise
 
 _CURLY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"'})
+_QUOTED = re.compile(r'"[^"]*"|「[^」]*」|『[^』]*』|《[^》]*》')
 _CLAUSE = re.compile(r"[.,!?;:、。…\n]+|\s-+\s")
 
 
@@ -45,6 +46,15 @@ def without(said: str, *lists: Phrases) -> str:
 def says_more(said: str) -> bool:
     """Whether any letter or digit is left in a text."""
     return any(char.isalnum() for char in said)
+
+
+def unquoted(said: str) -> str:
+    """Return a tidied text without what stands in quotation marks: others said that.
+
+    Args:
+        said: A text out of `tidy`.
+    """
+    return _QUOTED.sub(" ", said)
 
 
 def clauses(said: str) -> list[str]:

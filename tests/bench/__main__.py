@@ -9,6 +9,7 @@ from agentkit.evaluation.embedding import VectorCache
 from agentkit.policy import load_policy
 from agentkit.project import Project
 from agentkit.store import open_embedder
+from tests.bench.boundaries import write_boundaries
 from tests.bench.faults import write_faults
 from tests.bench.floor import write_floor
 from tests.bench.locomo import write_locomo
@@ -45,6 +46,7 @@ def main() -> None:
         )
         asyncio.run(write_quality(bench))
         asyncio.run(write_pairs(bench))
+        asyncio.run(write_boundaries(ROOT, embedder=embedder, policy=bench.policy))
         suite = bench.suite("locomo")
         asyncio.run(write_locomo(suite, given.data, cache=bench.cache, folder=bench.folder))
         vectors = VectorCache(bench.cache)

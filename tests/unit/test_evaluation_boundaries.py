@@ -213,3 +213,20 @@ def test_the_suite_that_ships_reports_on_the_half_that_rules_are_not_fitted_on(
     assert isinstance(shipped, BoundariesSuite)
     assert shipped.half == "report"
     assert shipped.data(None, folder=repository / "evals" / "suites").is_dir()
+
+
+async def test_done_is_judged_by_meaning_beside_the_rules_where_there_is_an_embedder(
+    tmp_path: Path,
+) -> None:
+    folder = written(
+        tmp_path,
+        case(1),
+        case(2, prompt="printed and signed. done and dusted"),
+        case(3, fires=False, kind="thanks_then_more", prompt="make it a bit shorter"),
+    )
+    report = await evaluate_boundaries(
+        suite("done"), folder, embedder=HashEmbedder(), policy=Policy()
+    )
+    found = {row.judge: row for row in report.rows}
+    assert found["rules"].recall.mean == 0.5
+    assert (found["meaning"].precision.mean, found["meaning"].recall.mean) == (1.0, 1.0)

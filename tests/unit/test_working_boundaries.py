@@ -51,6 +51,8 @@ def test_the_user_says_that_it_is_done(text: str) -> None:
         "Thanks. What about the second file?",
         "Thanks, next: write tests",
         "thanks but it still fails",
+        'let it end with "that\'s all, thank you and goodbye"',
+        "结尾换成「以上就是全部内容，谢谢，再见」",
         "thank you, please send it",
         "that's not it",
         "is that all?",
