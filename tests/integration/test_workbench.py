@@ -208,7 +208,8 @@ async def test_pins_stay_past_the_end_of_a_task_and_go_with_the_session(tmp_path
             await session.run("Thanks, that's it.")
             await session.run("Which bay may the ferry use?")
             last = shown(reader.requests[-1])
-            assert "Look for trouble" not in last
+            assert last.count("Look for trouble") == 1, "carried over, and no step of the task"
+            assert "Asked: Look for trouble in the log." in last
             assert last.count("<pinned>") == 1
             assert last.count("</pin>") == 2
             assert "Bay 7 is shut" in last
