@@ -29,7 +29,11 @@ class Closing:
     """Decides whether a task ends with the turn that was answered.
 
     Embedding the examples of the policy takes a second or two, so it is done once, beside the
-    caller, and kept in a file; until then, and where there is no embedder, words decide alone.
+    caller, when a conversation first has use for it, and kept in a file; until then, and where
+    there is no embedder, words decide alone.
+
+    Attributes:
+        is_wanted: Whether a message was left to the words for want of `prepare`.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class Closing:
         self._path = None if folder is None else folder / FILE_NAME
         self._judge: ClosingJudge | None = None
         self._looked = False
+        self.is_wanted = False
         meaning = policy.done.meaning
         self._messages = [text for _, text in (*meaning.closing.each(), *meaning.going_on.each())]
         ending = sum(1 for _ in meaning.closing.each())
@@ -73,6 +78,9 @@ class Closing:
         if self._judge is None and not self._looked:
             self._looked = True
             await self._look()
+        if self._judge is None:
+            self.is_wanted = True
+            return found
         try:
             async with asyncio.timeout(LIMIT_S):
                 (margin,) = await self.margins([turns[-1].user])
@@ -82,6 +90,7 @@ class Closing:
 
     async def prepare(self) -> None:
         """Embed the examples, unless that was done before for the same examples."""
+        self.is_wanted = False
         if not self._used or self._judge is not None:
             return
         await self._look()

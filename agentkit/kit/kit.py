@@ -355,7 +355,6 @@ class Kit(Lifecycle, Transferring, Upkeep, Succession, Overlapping):
         await self.background.join(lane="record")
         reports = await self._worker.work_off(scope=scope, progress=progress)
         await self._recaller.intent.prepare()
-        await self.tasks.closing.prepare()
         return reports
 
     async def settle(self) -> SettleReport:

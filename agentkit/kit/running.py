@@ -157,6 +157,8 @@ class Running(Reading):
         await self.background.join(subject=record.run_id)
         if await self.tasks.finish(record) is not None:
             self._worker.wake()
+        if self.tasks.closing.is_wanted:
+            self.background.spawn("embed the endings", self.tasks.closing.prepare, lane="work")
 
     async def start(self) -> None:
         """Take up what earlier processes left, beside the caller: open tasks, jobs, index. Once."""
@@ -169,7 +171,6 @@ class Running(Reading):
             self._worker.wake()
             # On its own: whoever waits for what was left need not wait for the embedder.
             self.background.spawn("embed the taxonomy", self._recaller.intent.prepare, lane="work")
-            self.background.spawn("embed the endings", self.tasks.closing.prepare, lane="work")
 
         self.background.spawn("take up what was left", recover, lane="work", subject=LEFT_OPEN)
 

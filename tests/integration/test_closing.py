@@ -22,11 +22,13 @@ TURNS = (WORK, Turn(user=END, answer="Good."))
 
 async def test_a_session_ends_its_task_once_the_examples_are_embedded(tmp_path: Path) -> None:
     async with Kit.open(tmp_path, embedder=HashEmbedder(), index="none") as kit:
-        await kit.reflect()
         agent = Agent(scripted("The total is 18 EUR.", "The total is 17 EUR.", "Good."))
         async with kit.session(agent, user_id="analyst", session_id="daily") as session:
             await session.run("Total the invoices")
             await session.run(GOES_ON)
+            # The words decide about this message, and it makes the examples wanted.
+            await kit.background.join(lane="record")
+            await kit.background.join(lane="work")
             assert await kit.episodes(scope=kit.scope("analyst")) == ()
             await session.run(END)
             await kit.background.join(lane="record")
@@ -59,7 +61,9 @@ async def test_a_damaged_file_is_told_and_made_again(
     closing = Closing(HashEmbedder(), policy=BoundariesPolicy(), folder=tmp_path)
     assert await closing.reason(TURNS) is None
     assert "embedded again" in caplog.text
+    assert closing.is_wanted, "the words decided for want of the examples"
     await closing.prepare()
+    assert not closing.is_wanted
     again = Closing(HashEmbedder(), policy=BoundariesPolicy(), folder=tmp_path)
     assert await again.reason(TURNS) == "done"
 
